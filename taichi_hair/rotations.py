@@ -46,7 +46,7 @@ def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
 def from_to(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Shortest rotation that turns direction a (..., 3) into direction b (..., 3).
 
-    Opposite directions turn half a revolution about an axis perpendicular to a; a vector of length 0 gives the identity.
+    Opposite directions turn half a revolution about an axis perpendicular to a; a zero vector gives the identity.
     """
     a = np.asarray(a, dtype=np.float64)
     b = np.asarray(b, dtype=np.float64)
