@@ -73,10 +73,11 @@ class HeadMotion:
         node, below, rest = self._parts
         worlds = np.repeat(rest[None], len(times), axis=0)
         if node >= 0:
-            turn = rotations.to_matrix(self.turn(times))[:, None]
+            about = np.tile(np.eye(4), (len(times), 1, 1))
+            about[:, :3, :3] = rotations.to_matrix(self.turn(times))
             pivot = rest[node, :3, 3]
-            worlds[:, below, :3, :3] = turn @ rest[below, :3, :3]
-            worlds[:, below, :3, 3] = pivot + (turn @ (rest[below, :3, 3] - pivot)[..., None])[..., 0]
+            about[:, :3, 3] = pivot - about[:, :3, :3] @ pivot
+            worlds[:, below] = about[:, None] @ rest[below]
         worlds[..., :3, 3] += self.shift(times)[:, None]
         return worlds
 
