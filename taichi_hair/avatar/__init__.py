@@ -1,0 +1,1 @@
+"""What the file says: avatars read from GLB, glTF and VRM, in NumPy."""

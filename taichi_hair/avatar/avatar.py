@@ -1,84 +1,116 @@
-"""Avatar: what one file says about a character, and load(), which reads it."""
+"""load(): one file becomes an Avatar. The types that it is made of are importable from here, too."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from ..hair import HairRig
-from .skeleton import Skeleton
+from .animations import read_clips
+from .constraints import read_constraints
+from .description import Avatar, ClipInfo, Material, MeshPart, Skin
+from .document import Document, parse_document, read_document
+from .errors import AssetError
+from .images import read_images
+from .materials import read_materials
+from .meshes import PartReader, read_skins
+from .nodes import read_skeleton
+from .scenes import check_extensions, shown_nodes
+from .secondary_animation import face_forward, read_vrm0
+from .springs import build_rig
+from .vrm import check_version, read_first_person, read_humanoid, read_springs
+
+__all__ = ["AssetError", "Avatar", "ClipInfo", "Material", "MeshPart", "Skin", "load", "load_bytes"]
 
 
-@dataclass(frozen=True, eq=False)
-class Skin:
-    """Joints that move vertices. A mesh part without a skin in the file gets one with its node alone."""
+def load(path) -> Avatar:
+    """Read an avatar from a GLB, glTF or VRM file (VRM 1.0, 0.x or none); AssetError says what is wrong with it.
 
-    joints: np.ndarray  # (K,) nodes
-    inverse_bind: np.ndarray  # (K, 4, 4)
-
-
-@dataclass(frozen=True, eq=False)
-class Material:
-    """Colours of a surface; MToon's where the file has them. Colours are linear, as stored in glTF."""
-
-    name: str
-    base_color: np.ndarray  # (4,)
-    texture: int | None = None  # index into Avatar.images
-    emissive: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    emissive_texture: int | None = None
-    alpha_mode: str = "OPAQUE"  # or "MASK", "BLEND"
-    alpha_cutoff: float = 0.5
-    double_sided: bool = False
-    toon: bool = False  # VRMC_materials_mtoon (or its VRM 0.x form) is present
-    shade_color: np.ndarray = field(default_factory=lambda: np.ones(3))
-    shade_texture: int | None = None
-    shading_shift: float = 0.0
-    shading_shift_texture: int | None = None
-    shading_shift_scale: float = 1.0
-    shading_toony: float = 0.9
-    outline_width: float = 0.0  # metres (worldCoordinates) or fraction of the screen's height (screenCoordinates)
-    outline_mode: str = "none"  # or "worldCoordinates", "screenCoordinates"
-    outline_color: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    outline_texture: int | None = None
-    outline_lighting_mix: float = 1.0
-    rim_color: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    rim_power: float = 5.0
-    rim_lift: float = 0.0
+    What was repaired or left out stands in `Avatar.warnings`, and in `Avatar.report` with everything that was read.
+    """
+    return avatar_of(read_document(path))
 
 
-@dataclass(frozen=True, eq=False)
-class MeshPart:
-    """One primitive: geometry as stored (skin it before use, the stored vertices need not be the rest pose)."""
-
-    name: str  # mesh name
-    node: int  # node that holds the mesh
-    mesh: int  # index of the mesh in the file
-    primitive: int  # index of the primitive in the mesh
-    skin: int  # index into Avatar.skins
-    material: int  # index into Avatar.materials
-    positions: np.ndarray  # (V, 3)
-    normals: np.ndarray  # (V, 3) unit
-    triangles: np.ndarray  # (T, 3) int32
-    joints: np.ndarray  # (V, K) int32, index into the skin's joints
-    weights: np.ndarray  # (V, K) sums to 1
-    uvs: np.ndarray | None = None  # (V, 2)
-    colors: np.ndarray | None = None  # (V, 4) linear
+def load_bytes(data: bytes, name: str = "avatar.glb") -> Avatar:
+    """Read an avatar from the bytes of a GLB or a self-contained glTF; `name` stands for the file in messages."""
+    return avatar_of(parse_document(bytes(data), name))
 
 
-@dataclass(frozen=True, eq=False)
-class Avatar:
-    """A character as its file has it. Metres, y up; faces +z."""
+def avatar_of(document: Document) -> Avatar:
+    """The avatar that a document describes."""
+    try:
+        return _read(document)
+    except FileNotFoundError as why:
+        missing = Path(why.args[0]).name if why.args else "a file"
+        raise document.error("buffers", f"no file {missing!r} beside the model", "the model's buffer files") from None
+    except OSError as why:
+        raise document.error(
+            "buffers", f"a file that cannot be read ({why.strerror})", "readable buffer files"
+        ) from None
 
-    name: str
-    path: Path | None
-    skeleton: Skeleton
-    skins: tuple[Skin, ...]
-    parts: tuple[MeshPart, ...]
-    materials: tuple[Material, ...]
-    images: tuple[np.ndarray | None, ...]  # (H, W, 4) uint8, sRGB; None where the file names an image that is not there
-    humanoid: dict[str, int]  # VRM 1.0 role ("head", "leftUpperArm", ...) to node
-    hair: HairRig
-    constraints: tuple = ()
-    warnings: tuple[str, ...] = ()  # what was repaired or left out, each naming the thing
+
+def _read(document: Document) -> Avatar:
+    check_extensions(document)
+    skeleton = read_skeleton(document)
+    if not len(skeleton):
+        document.log.warn("nodes", "the file has no node, so there is nothing to move")
+    materials = list(read_materials(document))
+    images = read_images(document)
+    skins = read_skins(document, skeleton)
+    parts = PartReader(document, skeleton, skins, materials).read(shown_nodes(document, skeleton))
+    vrm, meta, humanoid, flags = None, {}, {}, {}
+    springs, colliders = read_springs(document, skeleton)
+    one, zero = document.root.extension("VRMC_vrm"), document.root.extension("VRM")
+    if one is not None:
+        check_version(document, one, "VRMC_vrm", ("1.0", "1.0-beta"))
+        vrm, meta = "1.0", _meta(one)
+        humanoid = read_humanoid(document, skeleton, one)
+        flags = read_first_person(document, skeleton, one)
+    elif zero is not None:
+        old = read_vrm0(document, skeleton, zero)
+        vrm, meta, humanoid, flags = "0.x", _meta(zero), old.humanoid, old.first_person
+        springs, colliders = springs + old.springs(len(colliders)), colliders + old.colliders
+    hair = build_rig(skeleton, springs, colliders, document.log)
+    constraints = read_constraints(document, skeleton)
+    if vrm == "0.x":
+        skeleton = face_forward(document, skeleton)
+        hair = old.turned(hair)
+    return Avatar(
+        name=_name(document, meta),
+        path=document.path,
+        skeleton=skeleton,
+        skins=tuple(skins),
+        parts=parts,
+        materials=tuple(materials),
+        images=images,
+        humanoid=humanoid,
+        hair=hair,
+        constraints=constraints,
+        warnings=tuple(document.log.warnings),
+        notes=tuple(document.log.notes),
+        vrm=vrm,
+        meta=meta,
+        turned=vrm == "0.x",
+        first_person=flags,
+        clips=read_clips(document, skeleton),
+        document=document,
+    )
+
+
+def _meta(extension) -> dict:
+    meta = extension.child("meta")
+    return {} if meta is None else meta.value
+
+
+def _name(document: Document, meta: dict) -> str:
+    for key in ("name", "title"):
+        if isinstance(meta.get(key), str) and meta[key].strip():
+            return meta[key].strip()
+    return Path(document.file).stem
+
+
+def place_in_world(avatar: Avatar, node: int, point: np.ndarray) -> np.ndarray:
+    """(3,) world position in the rest pose of a point (3,) in a node's frame; node -1 is the world."""
+    if node < 0:
+        return np.asarray(point, dtype=np.float64)
+    return (avatar.skeleton.rest_world[node] @ np.append(point, 1.0))[:3]

@@ -19,20 +19,53 @@ class Skeleton:
     translations: np.ndarray  # (N, 3) metres (before the ancestors' scale)
     rotations: np.ndarray  # (N, 4) xyzw
     scales: np.ndarray  # (N, 3)
+    listed: tuple[tuple[int, ...], ...] | None = None  # children as the file lists them
 
     def __len__(self) -> int:
         return len(self.parents)
 
     @cached_property
+    def depth(self) -> np.ndarray:
+        """(N,) number of ancestors of each node."""
+        depth = np.full(len(self), -1, dtype=np.int64)
+        for node in range(len(self)):
+            line = []
+            walk = node
+            while walk >= 0 and depth[walk] < 0:
+                line.append(walk)
+                walk = int(self.parents[walk])
+            below = -1 if walk < 0 else depth[walk]
+            for step, member in enumerate(reversed(line), start=1):
+                depth[member] = below + step
+        return depth
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Children of each node, in the order the file lists them, which is not always the order of their numbers."""
+        if self.listed is not None:
+            return self.listed
+        found: list[list[int]] = [[] for _ in range(len(self))]
+        for node, parent in enumerate(self.parents.tolist()):
+            if parent >= 0:
+                found[parent].append(node)
+        return tuple(tuple(row) for row in found)
+
+    @cached_property
     def order(self) -> np.ndarray:
         """(N,) nodes so that every parent comes before its children."""
-        depth = np.zeros(len(self), dtype=np.int64)
-        for node in range(len(self)):
-            walk = self.parents[node]
-            while walk >= 0:
-                depth[node] += 1
-                walk = self.parents[walk]
-        return np.argsort(depth, kind="stable")
+        return np.argsort(self.depth, kind="stable")
+
+    @cached_property
+    def levels(self) -> tuple[np.ndarray, ...]:
+        """Nodes by number of ancestors, roots first: each level depends on the ones before it only."""
+        depth = self.depth[self.order]
+        cuts = np.flatnonzero(np.diff(depth)) + 1
+        return tuple(np.split(self.order, cuts)) if len(self) else ()
+
+    @cached_property
+    def rest_local(self) -> np.ndarray:
+        """(N, 4, 4) local matrices of the rest pose."""
+        return self.local()
 
     @cached_property
     def rest_world(self) -> np.ndarray:
@@ -58,10 +91,8 @@ class Skeleton:
     def compose(self, local: np.ndarray) -> np.ndarray:
         """(..., N, 4, 4) world matrices of local matrices (..., N, 4, 4)."""
         world = np.array(local, dtype=np.float64)
-        for node in self.order:
-            parent = self.parents[node]
-            if parent >= 0:
-                world[..., node, :, :] = world[..., parent, :, :] @ world[..., node, :, :]
+        for level in self.levels[1:]:
+            world[..., level, :, :] = world[..., self.parents[level], :, :] @ world[..., level, :, :]
         return world
 
     def index(self, name: str) -> int:
