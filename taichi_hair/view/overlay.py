@@ -1,0 +1,154 @@
+"""Overlay: chains as thin tubes and colliders as glass shapes, drawn over the avatars on request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..avatar.description import Avatar
+from ..hair import Collider
+
+SIDES = 6  # of a chain's tube
+RINGS = 10  # of a collider's half sphere
+ROUND = 20  # corners of a collider's ring
+TUBE = 0.0028  # metres, radius of a chain's tube; chosen for looks
+KNOT = 1.9  # radius of a joint, times the tube's
+ROOT_COLOR = np.array([0.18, 0.02, 0.55])  # linear; strands run from violet at the root ...
+TIP_COLOR = np.array([1.0, 0.45, 0.02])  # ... to orange at the tip
+COLLIDER_COLOR = np.array([0.03, 0.45, 0.42, 0.85])  # linear and opacity
+PLANE_SIZE = 0.5  # metres, half side of the square that stands for a plane
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """Triangles over the picture; those before `first_chain` are colliders, the rest chains."""
+
+    points: np.ndarray  # (V, 3) float32, metres
+    normals: np.ndarray  # (V, 3) float32
+    colors: np.ndarray  # (V, 4) float32, linear colour and opacity
+    triangles: np.ndarray  # (T, 3) int32
+    first_chain: int
+
+
+def empty_overlay() -> Overlay:
+    """An overlay with nothing on it."""
+    return Overlay(
+        np.zeros((1, 3), np.float32),
+        np.zeros((1, 3), np.float32),
+        np.zeros((1, 4), np.float32),
+        np.zeros((1, 3), np.int32),
+        0,
+    )
+
+
+def overlay(scene, chains: bool = True, colliders: bool = True) -> Overlay | None:
+    """Chains and colliders of all avatars of a scene in the pose it was last updated to; None when there is nothing."""
+    shapes = []
+    for avatar, worlds in zip(scene.avatars, scene.worlds, strict=True):
+        if colliders:
+            shapes += [_collider(c, worlds[c.node]) for c in avatar.hair.colliders]
+    split = sum(len(s[3]) for s in shapes)
+    for avatar, worlds in zip(scene.avatars, scene.worlds, strict=True):
+        if chains and avatar.hair.chains:
+            shapes.append(_tubes(*_segments(avatar, worlds)))
+    if not shapes:
+        return None
+    starts = np.concatenate([[0], np.cumsum([len(s[0]) for s in shapes])])
+    points, normals, colors, triangles = zip(*shapes, strict=True)
+    triangles = np.concatenate([t + s for t, s in zip(triangles, starts, strict=False)])
+    packed = [np.ascontiguousarray(np.concatenate(x), dtype=np.float32) for x in (points, normals, colors)]
+    return Overlay(*packed, np.ascontiguousarray(triangles, dtype=np.int32), split)
+
+
+def _segments(avatar: Avatar, worlds: np.ndarray):
+    """Starts (S, 3), ends (S, 3), places of both along their strand (S, 2) from 0 to 1."""
+    starts, ends, along = [], [], []
+    for chain in avatar.hair.chains:
+        m = worlds[chain.joints]
+        starts.append(m[:, :3, 3])
+        ends.append(np.einsum("jab,jb->ja", m[:, :3, :3], chain.tails) + m[:, :3, 3])
+        steps = np.arange(len(chain) + 1) / len(chain)
+        along.append(np.stack([steps[:-1], steps[1:]], axis=1))
+    return np.concatenate(starts), np.concatenate(ends), np.concatenate(along)
+
+
+def _tubes(starts: np.ndarray, ends: np.ndarray, along: np.ndarray):
+    """Tapering tubes with a knot at each joint."""
+    axis = ends - starts
+    length = np.linalg.norm(axis, axis=1, keepdims=True)
+    axis = np.where(length > 1e-9, axis / np.maximum(length, 1e-9), [0.0, 1.0, 0.0])
+    side = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis), axis=1)])
+    side /= np.linalg.norm(side, axis=1, keepdims=True)
+    other = np.cross(axis, side)
+    turn = 2 * np.pi * np.arange(SIDES) / SIDES
+    ring = np.cos(turn)[None, :, None] * side[:, None] + np.sin(turn)[None, :, None] * other[:, None]  # (S, SIDES, 3)
+    # A knot (a bead of three rings), then the tube: rings at these places along the axis, in tube radii or segments.
+    rings = [(-KNOT, 0.0, 0.2), (0.0, 0.0, KNOT), (KNOT, 0.0, 1.0), (0.0, 1.0, 0.6)]
+    points, normals, colors = [], [], []
+    for beads, share, radius in rings:
+        centre = starts + axis * (np.minimum(beads * TUBE, 0.4 * length) + share * length)
+        points.append(centre[:, None] + ring * (radius * TUBE))
+        normals.append(ring)
+        place = along[:, :1] + share * (along[:, 1:] - along[:, :1])
+        color = ROOT_COLOR + place * (TIP_COLOR - ROOT_COLOR)
+        rgba = np.concatenate([color, np.ones((len(color), 1))], axis=1)
+        colors.append(np.repeat(rgba[:, None], SIDES, axis=1))
+    stacked = [np.stack(x, axis=1).reshape(-1, np.shape(x)[-1]) for x in (points, normals, colors)]
+    one = _strips(len(rings), SIDES)
+    offsets = np.arange(len(starts)) * (len(rings) * SIDES)
+    return (*stacked, (one[None] + offsets[:, None, None]).reshape(-1, 3))
+
+
+def _strips(rings: int, corners: int) -> np.ndarray:
+    """(T, 3) triangles between neighbouring rings of equal corner count."""
+    r, k = np.meshgrid(np.arange(rings - 1), np.arange(corners), indexing="ij")
+    a, b = (r * corners + k).ravel(), (r * corners + (k + 1) % corners).ravel()
+    return np.concatenate([np.stack([a, b, a + corners], 1), np.stack([b, b + corners, a + corners], 1)])
+
+
+def _collider(collider: Collider, world: np.ndarray):
+    """A sphere, capsule or plane in world space."""
+    linear = world[:3, :3]
+    start = linear @ collider.offset + world[:3, 3]
+    if collider.shape == "plane":
+        return _plane(start, linear @ collider.normal)
+    end = start if collider.tail is None else linear @ collider.tail + world[:3, 3]
+    radius = collider.radius * np.cbrt(abs(np.linalg.det(linear)))
+    axis = end - start
+    length = np.linalg.norm(axis)
+    axis = axis / length if length > 1e-9 else np.array([0.0, 1.0, 0.0])
+    side = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    side /= np.linalg.norm(side)
+    frame = np.stack([side, axis, np.cross(side, axis)], axis=1)
+    lower = np.linspace(-0.5 * np.pi, 0.0, RINGS)
+    pitch = np.concatenate([lower, lower + 0.5 * np.pi])
+    turn = 2 * np.pi * np.arange(ROUND) / ROUND
+    unit = np.stack(
+        [
+            np.cos(pitch)[:, None] * np.cos(turn),
+            np.repeat(np.sin(pitch)[:, None], ROUND, axis=1),
+            np.cos(pitch)[:, None] * np.sin(turn),
+        ],
+        axis=-1,
+    )
+    normals = (unit @ frame.T).reshape(-1, 3)
+    centres = np.repeat(np.stack([start] * RINGS + [end] * RINGS), ROUND, axis=0)
+    colors = np.repeat(COLLIDER_COLOR[None], len(normals), axis=0)
+    return centres + radius * normals, normals, colors, _strips(2 * RINGS, ROUND)
+
+
+def _plane(point: np.ndarray, normal: np.ndarray):
+    """A square that stands for a plane."""
+    normal = normal / np.linalg.norm(normal)
+    side = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
+    side /= np.linalg.norm(side)
+    other = np.cross(normal, side)
+    corners = [point + PLANE_SIZE * (a * side + b * other) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    # Tilted normals at the corners, so that the square is seen as glass with a rim.
+    return (
+        np.array(corners),
+        np.repeat(normal[None], 4, 0),
+        np.repeat(COLLIDER_COLOR[None], 4, 0),
+        np.array([[0, 1, 2], [0, 2, 3]]),
+    )
