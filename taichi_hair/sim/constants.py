@@ -1,0 +1,181 @@
+"""From a HairRig to the columns of a HairModel: rest shape, parameters, collider pairs and their rest overlap (NumPy)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import rotations
+from ..avatar.skeleton import Skeleton
+from ..hair import SHAPES, Chain, HairRig
+from ..motion.body import Frames, anchors, frames, mean_scale
+from ..rig.parameters import arc_parameters, rod_parameters
+from . import layout as row
+from .solvers.kinds import ARC, ROD, SPRING_BONE
+from .solvers.rod import factors
+
+
+@dataclass(frozen=True, eq=False)
+class RigConstants:
+    """One avatar kind, ready for upload; starts and columns count from 0 within the kind."""
+
+    joint: np.ndarray  # f32 (MODEL_JOINT_ROWS, block): joint-major, so that neighbouring chains are neighbours
+    columns: np.ndarray  # (S,) column of each segment in the block
+    chain: np.ndarray  # f32 (MODEL_CHAIN_ROWS, C)
+    span: np.ndarray  # i32 (MODEL_SPAN_ROWS, C)
+    pair: np.ndarray  # i32 (2, P)
+    allowance: np.ndarray  # f32 (sum over pairs of the chain's segments,)
+    chain_anchor: np.ndarray  # (C,)
+    anchors: int
+    parent: np.ndarray  # (C,) column of the segment that carries the chain, -1 where a node of the body does
+    next: np.ndarray  # (C,) next chain of the same family, -1 at its end
+    heads: np.ndarray  # (F,) first chain of each family
+    overlaps: tuple[tuple[int, int, float], ...]  # (segment, collider, metres) that overlap in the rest pose
+
+
+def rest_shape(skeleton: Skeleton, chain: Chain) -> tuple[np.ndarray, np.ndarray]:
+    """(J, 3) joints and (J, 3) end points of a chain in the rest pose, world metres."""
+    world = skeleton.rest_world[chain.joints]
+    ends = (world[:, :3, :3] @ chain.tails[:, :, None])[..., 0] + world[:, :3, 3]
+    joints = np.concatenate([world[:1, :3, 3], ends[:-1]])
+    return joints, ends
+
+
+def _nearest(o: np.ndarray, x: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
+    """Least distance of two segments: the least over their four ends and the interior solution."""
+
+    def to_segment(p, s, e):
+        d = e - s
+        t = np.clip((p - s) @ d / max(d @ d, 1e-20), 0.0, 1.0)
+        return np.linalg.norm(p - (s + d * t))
+
+    best = min(to_segment(o, a, b), to_segment(x, a, b), to_segment(a, o, x), to_segment(b, o, x))
+    d, e, w = x - o, b - a, o - a
+    det = (d @ d) * (e @ e) - (d @ e) ** 2
+    if det > 1e-12 * max((d @ d) * (e @ e), 1e-20):
+        u = ((d @ e) * (e @ w) - (d @ w) * (e @ e)) / det
+        v = ((d @ d) * (e @ w) - (d @ e) * (d @ w)) / det
+        if 0.0 < u < 1.0 and 0.0 < v < 1.0:
+            best = min(best, np.linalg.norm(o + d * u - a - e * v))
+    return float(best)
+
+
+def rest_overlap(shape: str, a, b, radius: float, o, x, r: float) -> float:
+    """How deep, metres, the segment o-x of radius r lies in a collider in the rest pose; 0 where it does not."""
+    if shape in ("sphere", "capsule"):
+        return max(0.0, radius + r - _nearest(o, x, a, b))
+    if shape == "plane":
+        return max(0.0, r - float((x - a) @ b))
+    return max(0.0, _nearest(x, x, a, b) + r - radius)
+
+
+def _families(rig: HairRig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    parent = np.full(len(rig.chains), -1, dtype=np.int64)
+    following = np.full(len(rig.chains), -1, dtype=np.int64)
+    last: dict[int, int] = {}
+    family = np.arange(len(rig.chains))
+    for c, chain in enumerate(rig.chains):
+        if chain.parent is not None:
+            above, segment = chain.parent
+            if not 0 <= above < c:
+                raise ValueError(f"chain {chain.name!r}: carried by chain {above}, wanted one that comes before it")
+            parent[c] = above + len(rig.chains) * segment
+            family[c] = family[above]
+            following[last[family[c]]] = c
+        last[family[c]] = c
+    return parent, following, np.flatnonzero(family == np.arange(len(family)))
+
+
+def build(skeleton: Skeleton, rig: HairRig, *, solver: int, h: float, sag_free: bool) -> RigConstants:
+    """Constants of a rig for ticks of h seconds."""
+    pairs_of_anchor, chain_anchor = anchors(rig)
+    rest_frames: Frames = frames(skeleton, rig, skeleton.rest_world[None])
+    stride = len(rig.chains)
+    depth = max((len(chain) for chain in rig.chains), default=0)
+    joints_of_kind = np.zeros((row.MODEL_JOINT_ROWS, stride * depth))
+    columns = np.zeros(len(rig.joints), dtype=np.int64)
+    chain_rows = np.zeros((row.MODEL_CHAIN_ROWS, len(rig.chains)))
+    span = np.zeros((row.MODEL_SPAN_ROWS, len(rig.chains)), dtype=np.int64)
+    pair: list[tuple[int, int]] = []
+    allowance: list[float] = []
+    overlaps: list[tuple[int, int, float]] = []
+    for c, (chain, (start, count)) in enumerate(zip(rig.chains, rig.spans, strict=True)):
+        anchor = chain_anchor[c]
+        position = rest_frames.position[0, anchor]
+        to_attach = rotations.inverse(rest_frames.rotation[0, anchor])
+        joints, ends = rest_shape(skeleton, chain)
+        world = skeleton.rest_world[chain.joints]
+        turns = rotations.from_matrix(world)
+        lengths = np.linalg.norm(ends - joints, axis=1)
+        radii = chain.hit_radius * mean_scale(world)
+        above = rotations.inverse(to_attach)
+        if chain.parent is not None:
+            other, segment = chain.parent
+            above = rotations.from_matrix(skeleton.rest_world[rig.chains[other].joints[segment]])
+        before = np.concatenate([above[None], turns[:-1]])
+        columns[start : start + count] = c + stride * np.arange(count)
+        joint = np.zeros((row.MODEL_JOINT_ROWS, count))
+        joint[row.REST : row.REST + 3] = rotations.rotate(to_attach, ends - joints).T
+        joint[row.REST_POINT : row.REST_POINT + 3] = rotations.rotate(to_attach, ends - position).T
+        joint[row.LENGTH] = lengths
+        joint[row.RADIUS] = radii
+        joint[row.REST_TURN : row.REST_TURN + 4] = rotations.multiply(rotations.inverse(before), turns).T
+        axis = rotations.rotate(rotations.inverse(turns), ends - joints)
+        safe = np.where(lengths > 1e-9, lengths, 1.0)[:, None]
+        joint[row.AXIS : row.AXIS + 3] = np.where(lengths[:, None] > 1e-9, axis / safe, [0.0, 1.0, 0.0]).T
+        _parameters(chain, skeleton, lengths, joint, chain_rows[:, c], solver, h)
+        joints_of_kind[:, columns[start : start + count]] = joint
+        if sag_free:
+            gravity = chain_rows[row.GRAVITY : row.GRAVITY + 3, c]
+            chain_rows[row.GRAVITY_CARRIED : row.GRAVITY_CARRIED + 3, c] = rotations.rotate(to_attach, gravity)
+        chain_rows[row.ROOT : row.ROOT + 3, c] = rotations.rotate(to_attach, joints[0] - position)
+        span[:, c] = [count, c, stride, len(pair), len(chain.colliders), len(allowance)]
+        for b in chain.colliders:
+            collider = rig.colliders[b]
+            pair.append((b, SHAPES.index(collider.shape)))
+            for s in range(count):
+                deep = rest_overlap(
+                    collider.shape,
+                    rest_frames.collider_a[0, b],
+                    rest_frames.collider_b[0, b],
+                    rest_frames.collider_radius[0, b],
+                    joints[s],
+                    ends[s],
+                    radii[s],
+                )
+                allowance.append(deep)
+                if deep > 0.0:
+                    overlaps.append((int(start + s), int(b), deep))
+    parent, following, heads = _families(rig)
+    return RigConstants(
+        joint=joints_of_kind.astype(np.float32),
+        columns=columns,
+        chain=chain_rows.astype(np.float32),
+        span=span.astype(np.int32),
+        pair=np.array(pair, dtype=np.int32).reshape(-1, 2).T.copy(),
+        allowance=np.array(allowance, dtype=np.float32),
+        chain_anchor=chain_anchor,
+        anchors=len(pairs_of_anchor),
+        parent=parent,
+        next=following,
+        heads=heads,
+        overlaps=tuple(overlaps),
+    )
+
+
+def _parameters(chain: Chain, skeleton: Skeleton, lengths, joint, chain_row, solver: int, h: float) -> None:
+    """Fill the rows of the laws' own numbers for one chain (views of the kind's arrays)."""
+    arc, rod = arc_parameters(chain, skeleton), rod_parameters(chain, skeleton)
+    constants = factors(rod, lengths, h)
+    joint[row.PULL] = arc.stiffness
+    joint[row.FOLLOW] = arc.follow
+    joint[row.PIVOT] = constants.pivot
+    joint[row.LOWER1] = constants.lower1
+    joint[row.LOWER2] = constants.lower2
+    joint[row.STIFFNESS] = chain.stiffness
+    joint[row.DRIFT : row.DRIFT + 3] = (chain.gravity_dir * chain.gravity_power[:, None]).T
+    chain_row[row.MEMORY] = constants.memory
+    chain_row[row.GRAVITY : row.GRAVITY + 3] = rod.gravity if solver == ROD else arc.gravity
+    keep = {ARC: np.exp(-arc.damping * h), ROD: constants.keep, SPRING_BONE: 1.0 - chain.drag}
+    joint[row.KEEP] = keep[solver]

@@ -1,0 +1,77 @@
+"""Rows of the packed fields: the one home of every index. A vector takes as many rows as it has components."""
+
+# HairModel.joint, one column per joint of a model
+REST = 0  # 3, rest vector of the segment in the attach frame, metres at rest scale
+REST_POINT = 3  # 3, rest end point in the attach frame, from the attach node
+LENGTH = 6  # length of the segment, metres at rest scale
+RADIUS = 7  # hit radius, metres at rest scale
+REST_TURN = 8  # 4, rest rotation of the joint relative to the joint above (the attach frame for the first)
+AXIS = 12  # 3, unit rest direction of the segment in the joint's own frame
+PULL = 15  # arc: k, 1/s^2
+KEEP = 16  # arc: exp(-c h); rod: exp(-alpha h); spring-bone: 1 - drag
+FOLLOW = 17  # arc: share of the head's rigid motion that is not damped
+PIVOT = 18  # rod: 1 / d of the factored system
+LOWER1 = 19  # rod: first sub-diagonal of L
+LOWER2 = 20  # rod: second sub-diagonal of L
+STIFFNESS = 21  # spring-bone: the file's stiffness
+DRIFT = 22  # 3, spring-bone: gravityDir * gravityPower
+MODEL_JOINT_ROWS = 25
+
+# HairModel.chain, one column per chain of a model
+ROOT = 0  # 3, joint of the first segment in the attach frame
+GRAVITY = 3  # 3, m/s^2 in the world
+GRAVITY_CARRIED = 6  # 3, the part that the authored style already carries, in the attach frame; 0 with sag-free off
+MEMORY = 9  # rod: g = beta / (h + beta)
+MODEL_CHAIN_ROWS = 10
+
+# HairModel.span (int), one column per chain of a model
+JOINTS = 0
+JOINT_START = 1
+JOINT_STRIDE = 2
+PAIR_START = 3
+PAIR_COUNT = 4
+ALLOWANCE_START = 5
+MODEL_SPAN_ROWS = 6
+
+# HairState.joint, one column per joint of a slot; positions are from the attach node, along world axes
+POSITION = 0  # 3
+VELOCITY = 3  # 3
+WORK = 6  # 3, force, then flight, then the projected end point of the tick that runs
+DEVIATION = 9  # 3, rod: end point less its rest place after the last tick
+BEFORE = 12  # 3, end point one tick earlier, for display between ticks
+TURN = 15  # 4, spring-bone: bent world rotation of the joint
+STATE_JOINT_ROWS = 19
+
+# HairState.chain, one column per slot
+ROOT_BEFORE = 0  # 3, joint of the first segment one tick earlier, carried like a position
+STATE_CHAIN_ROWS = 3
+
+# HairState.slot (int), one column per slot
+MODEL = 0  # column of the model's chain
+START = 1  # first column of HairState.joint
+STRIDE = 2
+ANCHOR = 3  # column of HairState.anchor
+COLLIDERS = 4  # first column of HairState.collider
+PARENT = 5  # column of HairState.joint that carries the root; -1 where the attach node does
+NEXT = 6  # next slot of the same family, -1 at its end
+STATE_SLOT_ROWS = 7
+
+# HairState.anchor, per tick of a launch, one column per anchor of an avatar
+CARRY = 0  # 4, turn that carries positions and velocities from the last tick: identity in the world
+SHIFT = 4  # 3, and the shift after it
+SCALE = 7
+ATTACH = 8  # 4, rotation of the attach node
+SPIN = 12  # 4, rotation of the attach node since the last tick
+STEP = 16  # 3, attach point of the last tick less this tick's
+OFFSET = 19  # 3, attach point less the avatar's first attach point
+OFFSET_BEFORE = 22  # 3, the same one tick earlier
+HOLD = 25  # 1 where the input was not finite: nothing moves
+ANCHOR_ROWS = 26
+
+# HairState.collider, per tick of a launch (row 0 is the tick before), one column per collider of an avatar
+POINT_A = 0  # 3, from the avatar's first attach point
+POINT_B = 3  # 3; the unit normal of a plane
+COLLIDER_RADIUS = 6
+COLLIDER_ROWS = 7
+
+TICKS_PER_LAUNCH = 8

@@ -1,0 +1,81 @@
+"""HairModel (constant in a tick) and HairState (changes): few packed fields, ragged chains by spans and slots."""
+
+from dataclasses import dataclass
+
+from . import layout as row
+from .backend import ti
+
+
+@dataclass(frozen=True, eq=False)
+class HairModel:
+    """Constants of every kind of avatar, one column per joint or chain; `layout` names the rows. Read-only in a tick."""
+
+    joint: object  # f32 (MODEL_JOINT_ROWS, joint capacity)
+    chain: object  # f32 (MODEL_CHAIN_ROWS, chain capacity)
+    span: object  # i32 (MODEL_SPAN_ROWS, chain capacity)
+    pair: object  # i32 (2, pair capacity): collider within the avatar, shape
+    allowance: object  # f32 (1, allowance capacity): rest overlap of each pair and segment, metres at rest scale
+
+
+@dataclass(frozen=True, eq=False)
+class HairState:
+    """What moves, and what the host says about this launch; `layout` names the rows."""
+
+    joint: object  # f32 (STATE_JOINT_ROWS, joint capacity)
+    chain: object  # f32 (STATE_CHAIN_ROWS, slot capacity)
+    slot: object  # i32 (STATE_SLOT_ROWS, slot capacity)
+    family: object  # i32 (1, slot capacity): first slot of each family, dense
+    anchor: object  # f32 (TICKS_PER_LAUNCH, ANCHOR_ROWS, anchor capacity)
+    collider: object  # f32 (TICKS_PER_LAUNCH + 1, COLLIDER_ROWS, collider capacity)
+
+
+class Block:
+    """Fields that live and die together: allocated at capacity, destroyed before a larger block takes over."""
+
+    def __init__(self) -> None:
+        self._builder = ti.FieldsBuilder()
+        self._tree = None
+
+    def field(self, dtype, *shape):
+        """One dense field; the last axis is the fastest, so that neighbouring chains are neighbours in memory."""
+        f = ti.field(dtype)
+        axes = (ti.i, ti.ij, ti.ijk)[len(shape) - 1]
+        self._builder.dense(axes, shape if len(shape) > 1 else shape[0]).place(f)
+        return f
+
+    def finish(self) -> None:
+        self._tree = self._builder.finalize()
+
+    def destroy(self) -> None:
+        if self._tree is not None:
+            self._tree.destroy()
+            self._tree = None
+
+
+def model_storage(joints: int, chains: int, pairs: int, allowances: int) -> tuple[HairModel, Block]:
+    """Zeroed storage for that many columns."""
+    block = Block()
+    model = HairModel(
+        joint=block.field(ti.f32, row.MODEL_JOINT_ROWS, joints),
+        chain=block.field(ti.f32, row.MODEL_CHAIN_ROWS, chains),
+        span=block.field(ti.i32, row.MODEL_SPAN_ROWS, chains),
+        pair=block.field(ti.i32, 2, pairs),
+        allowance=block.field(ti.f32, 1, allowances),
+    )
+    block.finish()
+    return model, block
+
+
+def state_storage(joints: int, slots: int, anchors: int, colliders: int) -> tuple[HairState, Block]:
+    """Zeroed storage for that many columns."""
+    block = Block()
+    state = HairState(
+        joint=block.field(ti.f32, row.STATE_JOINT_ROWS, joints),
+        chain=block.field(ti.f32, row.STATE_CHAIN_ROWS, slots),
+        slot=block.field(ti.i32, row.STATE_SLOT_ROWS, slots),
+        family=block.field(ti.i32, 1, slots),
+        anchor=block.field(ti.f32, row.TICKS_PER_LAUNCH, row.ANCHOR_ROWS, anchors),
+        collider=block.field(ti.f32, row.TICKS_PER_LAUNCH + 1, row.COLLIDER_ROWS, colliders),
+    )
+    block.finish()
+    return state, block

@@ -1,0 +1,100 @@
+"""spring-bone: the VRM 1.0 reference algorithm, joint after joint, since every rest direction hangs on the bent parent.
+
+VRMC_springBone-1.0, section "SpringBone Algorithm". Inertia is (currentTail - prevTail) (1 - dragForce), stiffness and
+gravity are displacements per second, colliders push the end point in file order, and a push becomes speed. With contact
+by segments, whole segments are cleared without rebound instead, as in the other solvers.
+"""
+
+from .. import layout as row
+from ..backend import ti
+from ..phases.anchor import anchor3, anchor4, chain_root
+from ..phases.contact import clear_segment, collider3
+from ..phases.shapes import point_distance
+from ..vectors import across, from_to, load3, load4, multiply, rotate, store3, store4, towards
+from .kinds import CONTACT_END, CONTACT_SEGMENT
+
+
+@ti.func
+def next_tail(x, v, drag_kept, pull, drift, h):
+    """currentTail + inertia + stiffness + gravity, before the length is restored."""
+    return x + v * (h * drag_kept) + (pull + drift) * h
+
+
+@ti.func
+def push_end_point(model: ti.template(), state: ti.template(), c, k, tick, joint, x, fallback):
+    """The end point out of each collider in file order; the length is restored after each push."""
+    m = state.slot[row.MODEL, c]
+    a = state.slot[row.ANCHOR, c]
+    scale = state.anchor[tick, row.SCALE, a]
+    length = model.joint[row.LENGTH, k] * scale
+    radius = model.joint[row.RADIUS, k] * scale
+    offset = anchor3(state, tick, row.OFFSET, a)
+    up = across(fallback)
+    for q in range(model.span[row.PAIR_COUNT, m]):
+        pair = model.span[row.PAIR_START, m] + q
+        b = state.slot[row.COLLIDERS, c] + model.pair[0, pair]
+        shape = model.pair[1, pair]
+        distance, n = point_distance(
+            shape,
+            collider3(state, tick + 1, row.POINT_A, b) - offset,
+            collider3(state, tick + 1, row.POINT_B, b) - ti.select(shape == 2, 0.0, 1.0) * offset,
+            state.collider[tick + 1, row.COLLIDER_RADIUS, b],
+            x,
+            radius,
+            up,
+        )
+        if distance < 0.0:
+            x = towards(joint, x - n * distance, length, fallback)
+    return x
+
+
+@ti.func
+def spring_bone_chain(model: ti.template(), state: ti.template(), c, tick, h, contact: ti.template()):
+    m = state.slot[row.MODEL, c]
+    a = state.slot[row.ANCHOR, c]
+    parent = state.slot[row.PARENT, c]
+    scale = state.anchor[tick, row.SCALE, a]
+    bent = anchor4(state, tick, row.ATTACH, a)
+    if parent >= 0:
+        bent = load4(state.joint, row.TURN, parent)
+    joint = chain_root(model, state, c, tick)
+    joint_velocity = (joint - load3(state.chain, row.ROOT_BEFORE, c)) / h
+    store3(state.chain, row.ROOT_BEFORE, c, joint)
+    i = state.slot[row.START, c]
+    k = model.span[row.JOINT_START, m]
+    for j in range(model.span[row.JOINTS, m]):
+        before = load3(state.joint, row.POSITION, i)
+        rest_turn = multiply(bent, load4(model.joint, row.REST_TURN, k))
+        direction = rotate(rest_turn, load3(model.joint, row.AXIS, k))
+        length = model.joint[row.LENGTH, k] * scale
+        x = next_tail(
+            before,
+            load3(state.joint, row.VELOCITY, i),
+            model.joint[row.KEEP, k],
+            direction * model.joint[row.STIFFNESS, k],
+            load3(model.joint, row.DRIFT, k),
+            h,
+        )
+        x = towards(joint, x, length, direction)
+        if ti.static(contact == CONTACT_END):
+            x = push_end_point(model, state, c, k, tick, joint, x, direction)
+        v = (x - before) / h
+        if ti.static(contact == CONTACT_SEGMENT):
+            x, v, touched = clear_segment(model, state, c, j, k, tick, joint, x, v, h)
+            if touched > 0:
+                d = (x - joint) / ti.max(length, 1e-20)
+                v -= d * (v - joint_velocity).dot(d)
+        store3(state.joint, row.POSITION, i, x)
+        store3(state.joint, row.WORK, i, x)
+        store3(state.joint, row.VELOCITY, i, v)
+        if length > 1e-9:
+            bent = multiply(from_to(direction, (x - joint) / length), rest_turn)
+        else:
+            bent = rest_turn
+        n = bent.norm()
+        bent = bent / n
+        store4(state.joint, row.TURN, i, bent)
+        joint = x
+        joint_velocity = v
+        i += state.slot[row.STRIDE, c]
+        k += model.span[row.JOINT_STRIDE, m]

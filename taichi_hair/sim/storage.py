@@ -1,0 +1,148 @@
+"""Storage: who owns which columns of the packed fields, growth in rare big steps, and the way in and out of them."""
+
+import numpy as np
+
+from . import layout as row
+from .backend import current, ti
+from .model import model_storage, state_storage
+
+
+@ti.kernel
+def _write(field: ti.template(), source: ti.types.ndarray(), start: ti.i32):
+    for r, c in ti.ndrange(source.shape[0], source.shape[1]):
+        field[r, start + c] = source[r, c]
+
+
+@ti.kernel
+def _write_ticks(field: ti.template(), source: ti.types.ndarray(), first: ti.i32):
+    for t, r, c in ti.ndrange(source.shape[0], source.shape[1], source.shape[2]):
+        field[first + t, r, c] = source[t, r, c]
+
+
+@ti.kernel
+def _read(field: ti.template(), target: ti.types.ndarray(), columns: ti.types.ndarray(), first: ti.i32):
+    for r, c in ti.ndrange(target.shape[0], target.shape[1]):
+        target[r, c] = field[first + r, columns[c]]
+
+
+def write(field, values: np.ndarray, start: int = 0) -> None:
+    """Columns from `start` on = values (rows, n), in the field's own number type."""
+    if values.size:
+        if start < 0 or start + values.shape[1] > field.shape[-1] or values.shape[0] > field.shape[0]:
+            raise IndexError(f"columns {start}..{start + values.shape[1]} of a field of shape {field.shape}")
+        kind = np.int32 if field.dtype == ti.i32 else np.float32
+        _write(field, np.ascontiguousarray(values, dtype=kind), start)
+
+
+def read(field, columns: np.ndarray, first: int, rows: int) -> np.ndarray:
+    """(rows, n) values of those columns, from row `first` on."""
+    target = np.zeros((rows, len(columns)), dtype=np.float32)
+    if target.size:
+        _read(field, target, np.ascontiguousarray(columns, dtype=np.int32), first)
+    return target
+
+
+class Pool:
+    """Columns of a growing array: blocks are handed out, given back and used again by blocks of the same size."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.used = 0
+        self._free: dict[int, list[int]] = {}
+
+    def take(self, size: int) -> int:
+        """First column of a block; may lie beyond `capacity`, which must then grow."""
+        if self._free.get(size):
+            return self._free[size].pop()
+        start = self.used
+        self.used += size
+        return start
+
+    def give(self, start: int, size: int) -> None:
+        self._free.setdefault(size, []).append(start)
+
+    @property
+    def short(self) -> bool:
+        return self.used > self.capacity
+
+    def grow(self) -> None:
+        while self.short:
+            self.capacity *= 2
+
+
+class Storage:
+    """All fields of one crowd."""
+
+    def __init__(self, *, joints: int = 256, slots: int = 32) -> None:
+        self.backend = current()
+        self.model_pools = {"joint": Pool(joints), "chain": Pool(slots), "pair": Pool(64), "allowance": Pool(256)}
+        self.state_pools = {"joint": Pool(joints), "slot": Pool(slots), "anchor": Pool(8), "collider": Pool(32)}
+        self._model_data: dict[str, list[tuple[int, np.ndarray]]] = {}
+        self._allocate_model()
+        self._allocate_state()
+
+    def _allocate_model(self) -> None:
+        p = self.model_pools
+        self.model, self._model_block = model_storage(
+            p["joint"].capacity, p["chain"].capacity, p["pair"].capacity, p["allowance"].capacity
+        )
+
+    def _allocate_state(self) -> None:
+        p = self.state_pools
+        self.state, self._state_block = state_storage(
+            p["joint"].capacity, p["slot"].capacity, p["anchor"].capacity, p["collider"].capacity
+        )
+
+    def add_model(self, joint, chain, span, pair, allowance) -> int:
+        """Store the constants of one kind; spans count from 0 within it. Returns the column of its first chain."""
+        starts = {
+            "joint": self.model_pools["joint"].take(joint.shape[1]),
+            "chain": self.model_pools["chain"].take(chain.shape[1]),
+            "pair": self.model_pools["pair"].take(pair.shape[1]),
+            "allowance": self.model_pools["allowance"].take(len(allowance)),
+        }
+        span = span.copy()
+        span[row.JOINT_START] += starts["joint"]
+        span[row.PAIR_START] += starts["pair"]
+        span[row.ALLOWANCE_START] += starts["allowance"]
+        new = [
+            ("joint", starts["joint"], joint),
+            ("chain", starts["chain"], chain),
+            ("span", starts["chain"], span),
+            ("pair", starts["pair"], pair),
+            ("allowance", starts["allowance"], allowance[None]),
+        ]
+        for name, start, values in new:
+            self._model_data.setdefault(name, []).append((start, values))
+        if any(p.short for p in self.model_pools.values()):
+            for p in self.model_pools.values():
+                p.grow()
+            self._model_block.destroy()
+            self._allocate_model()
+            new = [(name, start, values) for name, parts in self._model_data.items() for start, values in parts]
+        for name, start, values in new:
+            write(getattr(self.model, name), values, start)
+        return starts["chain"]
+
+    def grow_state(self) -> bool:
+        """Larger fields where a pool has run out; what they held moves along."""
+        if not any(p.short for p in self.state_pools.values()):
+            return False
+        old = {name: getattr(self.state, name).to_numpy() for name in ("joint", "chain", "slot", "anchor", "collider")}
+        self._state_block.destroy()
+        for p in self.state_pools.values():
+            p.grow()
+        self._allocate_state()
+        for name in ("joint", "chain", "slot"):
+            write(getattr(self.state, name), old[name])
+        for name in ("anchor", "collider"):
+            self.write_ticks(name, old[name], 0)
+        return True
+
+    def write_ticks(self, name: str, values: np.ndarray, first: int) -> None:
+        """Rows `first`.. of the per-tick field `name` ("anchor" or "collider") = values (T, rows, n)."""
+        field = getattr(self.state, name)
+        if values.size:
+            if any(a > b for a, b in zip((first + values.shape[0], *values.shape[1:]), field.shape, strict=True)):
+                raise IndexError(f"{name}: {values.shape} from tick {first} does not fit {field.shape}")
+            _write_ticks(field, np.ascontiguousarray(values, dtype=np.float32), first)
