@@ -20,7 +20,7 @@ MESHOPT = ("EXT_meshopt_compression", "KHR_meshopt_compression")
 
 
 def read_accessor(document: Document, index: int, wanted: tuple[str, ...] = ()) -> np.ndarray:
-    """Array (count, ...) of accessor `index`: floats as float64 (normalised integers decoded), other integers as stored.
+    """Array (count, ...) of accessor `index`: float64 (normalised integers decoded), other integers as stored.
 
     Matrices come as rows and columns. `wanted` names the types that fit the place, such as ("VEC3",). The array is
     shared between callers and read-only. Values that are not finite are refused.

@@ -140,7 +140,7 @@ def srgb_to_linear(values: np.ndarray) -> np.ndarray:
 
 
 def sample(image: np.ndarray, uvs: np.ndarray, wrap: tuple[str, str] = ("repeat", "repeat"), linear: bool = True):
-    """(V, 4) bilinear samples of an image (H, W, 4) uint8 at uvs (V, 2); colours in linear light unless linear=False."""
+    """(V, 4) bilinear samples of an image (H, W, 4) uint8 at uvs (V, 2); in linear light unless linear=False."""
     height, width = image.shape[:2]
     table = np.arange(256) / 255.0
     colors = srgb_to_linear(table) if linear else table

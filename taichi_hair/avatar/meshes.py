@@ -236,7 +236,7 @@ class PartReader:
             worst = float(total[np.argmax(off)])
             log.warn(
                 where,
-                f"WEIGHTS_0: weights of {int((off > 0.016).sum())} vertices sum to {worst:.4g} at worst; normalised to 1",
+                f"WEIGHTS_0 of {int((off > 0.016).sum())} vertices sum to {worst:.4g} at worst; normalised to 1",
             )
         return weights / total[:, None]
 

@@ -1,4 +1,4 @@
-"""Nodes: the tree of a glTF as a Skeleton, checked to be a tree, with matrices split into translation, rotation, scale."""
+"""Nodes: the tree of a glTF as a Skeleton, checked to be one, with matrices split into TRS."""
 
 from __future__ import annotations
 

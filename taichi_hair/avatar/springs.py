@@ -58,7 +58,7 @@ def tail_in_joint(skeleton: Skeleton, joint: int, end: int) -> np.ndarray:
 
 
 def build_rig(skeleton: Skeleton, springs: list[Spring], colliders: list[Collider], log: Log) -> HairRig:
-    """Chains of all usable springs, carried chains after their carriers. What cannot move is left out with a warning."""
+    """Chains of all usable springs, carried chains after their carriers; what cannot move is left out and named."""
     moved: set[int] = set()
     chains: list[Chain] = []
     for spring in springs:
@@ -75,8 +75,8 @@ def build_rig(skeleton: Skeleton, springs: list[Spring], colliders: list[Collide
             if taken:
                 log.warn(
                     spring.where,
-                    f"{label(skeleton, joints[index].node)} of spring {spring.name!r} already moves with an earlier spring; "
-                    "the earlier one keeps it",
+                    f"{label(skeleton, joints[index].node)} of spring {spring.name!r} already moves with an earlier "
+                    "spring, which keeps it",
                 )
             if (taken or index == segments) and run:
                 chains.append(_chain(skeleton, spring, joints, run))
@@ -106,8 +106,8 @@ def _ordered(skeleton: Skeleton, spring: Spring, joints: list[SpringJoint], log:
         if local_path(skeleton, joints[index - 1].node, joints[index].node) is None:
             log.warn(
                 f"{spring.where}.joints[{index}]",
-                f"{label(skeleton, joints[index].node)} of spring {spring.name!r} is no descendant of the joint before it, "
-                f"{label(skeleton, joints[index - 1].node)}; the spring is left out",
+                f"{label(skeleton, joints[index].node)} of spring {spring.name!r} is no descendant of the joint before "
+                f"it, {label(skeleton, joints[index - 1].node)}; the spring is left out",
             )
             return False
     return True
