@@ -100,7 +100,7 @@ class Skinner:
         self._targets = None
 
     def palette(self, worlds: np.ndarray) -> np.ndarray:
-        """(copies * bones, 12) float32 columns of world @ inverse bind, for node matrices (N, 4, 4) or (copies, N, 4, 4)."""
+        """(copies * bones, 12) float32 columns of world @ inverse bind; `worlds` is (N, 4, 4) or (copies, N, 4, 4)."""
         nodes = len(self.avatar.skeleton)
         worlds = np.asarray(worlds, dtype=np.float64)
         if worlds.shape == (nodes, 4, 4) and self.copies == 1:

@@ -84,8 +84,8 @@ def frame(
     half = np.tan(0.5 * np.radians(fov)) / margin
     camera = Camera(tuple(centre), 1.0, yaw, pitch, float(np.radians(fov)))
     right, up, forward = camera.axes
-    # Each side of the picture is a plane through the eye. With the eye at centre + a right + b up - d forward, the left and
-    # right planes need (|x - a|) <= half * aspect * (d + depth); the tightest pair gives d and the offset a in one go.
+    # Each side of the picture is a plane through the eye. With the eye at centre + a right + b up - d forward, the left
+    # and right planes need |x - a| <= half * aspect * (d + depth); the tightest pair gives d and the offset a at once.
     local = (points - centre) @ np.stack([right, up, forward]).T
     depth = local[:, 2]
     offsets, distances = [], []

@@ -1,9 +1,9 @@
 """Coverage: which triangle is nearest at each sample of the picture, found by rasterising in homogeneous coordinates.
 
 A sample holds one 64-bit key, the bits of its distance above the number of the triangle, so that one atomic minimum
-settles distance and ties at once and pictures do not depend on the order of threads. Triangles that cross the near plane
-need no clipping: the edge functions of Olano and Greer (1997) hold behind the eye, too. For the CPU only: atomics under
-divergent flow lose updates on some Vulkan drivers.
+settles distance and ties at once and pictures do not depend on the order of threads. Triangles that cross the near
+plane need no clipping: the edge functions of Olano and Greer (1997) hold behind the eye, too. For the CPU only: atomics
+under divergent flow lose updates on some Vulkan drivers.
 """
 
 import taichi as ti

@@ -1,4 +1,4 @@
-"""Outlines: what the inverted hull needs, namely merged normals, widths per vertex and the triangles that carry a line."""
+"""Outlines: what the inverted hull needs, merged normals and the width of the line at every vertex."""
 
 from __future__ import annotations
 

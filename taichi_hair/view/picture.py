@@ -1,4 +1,4 @@
-"""Pictures in files: PNG and WebP, contact sheets with captions, animated WebP films. A file is written whole or not at all."""
+"""Pictures in files: stills, contact sheets with captions and films, each file written whole or not at all."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def sheet(cells, columns: int | None = None, captions=None, title: str = "", gap
     columns = len(cells) if columns is None else max(1, min(int(columns), len(cells)))
     rows = -(-len(cells) // columns)
     height, width = cells[0].shape[:2]
-    line = max(18, int(round(CAPTION_HEIGHT * height)))
+    line = max(18, round(CAPTION_HEIGHT * height))
     below = line if captions is not None else 0
     above = int(1.6 * line) if title else 0
     size = (gap + columns * (width + gap), above + gap + rows * (height + below + gap))

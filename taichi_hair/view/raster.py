@@ -28,7 +28,7 @@ class Stage:
     floor_radius: float = 1.6  # times the height of the scene
     ground: bool = True
     outlines: bool = True
-    light: tuple = (-0.42, 0.85, 0.70)  # key light: to the camera's right, up in the world, and toward the camera
+    light: tuple = (-0.42, 0.85, 0.70)  # to the key light: right, up in the world, toward the camera
 
 
 def key_light(camera: Camera, stage: Stage) -> np.ndarray:

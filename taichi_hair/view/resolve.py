@@ -188,7 +188,7 @@ def resolve(
                     hidden = ti.select(key > keys[0, p], 0.6, 1.0)
                     alpha = c.w * hidden
                     if i == 0:  # colliders: clear glass with a rim
-                        alpha *= 0.22 + 0.78 * (1.0 - facing) ** 2
+                        alpha *= 0.3 + 0.7 * (1.0 - facing) * (1.0 - facing)
                     else:
                         c *= 0.7 + 0.3 * facing
                     colour += (c.xyz - colour) * alpha

@@ -8,13 +8,14 @@ from ..measure.skin import Skinner
 from . import outline, surface
 
 HAIR_SHARE = 0.25  # a part is hair when at least this share of its weights lies on joints of hair chains
+HEAD_SHARE = 0.9  # a part sits on the head when at least this share of its weights lies on the head or below it
 
 
 class Scene:
     """Avatars side by side. `update(worlds)` skins them; `Raster` and `Window` draw what stands here.
 
-    `avatars` is one Avatar or a sequence (the same one may appear several times), `offsets` (K, 3) moves each of them in
-    metres, `hair` names the mesh parts that carry a band of light instead of finding them by their weights.
+    `avatars` is one Avatar or a sequence (the same one may appear several times), `offsets` (K, 3) moves each of them
+    in metres, `hair` names the mesh parts that carry a band of light instead of finding them by their weights.
     """
 
     def __init__(self, avatars, offsets=None, hair=None):
@@ -85,7 +86,7 @@ class Scene:
         self.widths = widths.astype(np.float32)
 
     def update(self, worlds) -> None:
-        """Skins every avatar: `worlds` is (N, 4, 4) for one avatar, (K, N, 4, 4) or a sequence of K arrays for several."""
+        """Skins every avatar: `worlds` is (N, 4, 4) for one of them, (K, N, 4, 4) or K arrays (N, 4, 4) for several."""
         if len(self.avatars) == 1 and np.ndim(worlds) == 3:
             worlds = [worlds]
         if len(worlds) != len(self.avatars):
@@ -107,7 +108,7 @@ class Scene:
         return np.concatenate([points[first : first + count] for place, first, count in self._spans if place == which])
 
     def head_points(self, which: int = 0) -> np.ndarray:
-        """(V, 3) positions of the head of one avatar: vertices that follow its head node or nodes below, hair chains left out.
+        """(V, 3) positions of one avatar's head: vertices that follow its head node or nodes below, but no hair chain.
 
         Without a head in the file, the upper sixth of the figure stands for it.
         """
@@ -147,23 +148,39 @@ def _share(avatar: Avatar, part, nodes: np.ndarray) -> np.ndarray:
 
 
 def hair_parts(avatar: Avatar) -> list[int]:
-    """Mesh parts that follow the hair: weighted to joints of chains that hang below the head (all chains without a head)."""
+    """Mesh parts that are hair: weighted to joints of chains that hang below the head (to any chain without a head).
+
+    A part with few such weights counts, too, when it sits on the head and shares its material with one that has many:
+    the cap of hair above a pony tail.
+    """
     head = avatar.humanoid.get("head")
-    scalp = np.arange(len(avatar.skeleton)) if head is None else _below(avatar, head)
+    scalp = np.zeros(len(avatar.skeleton), dtype=bool)
+    scalp[:] = head is None
+    if head is not None:
+        scalp[_below(avatar, head)] = True
     joints = np.zeros(len(avatar.skeleton), dtype=bool)
-    joints[np.intersect1d(avatar.hair.joints, scalp)] = True
-    found = [i for i, part in enumerate(avatar.parts) if _share(avatar, part, joints).mean() > HAIR_SHARE]
+    joints[avatar.hair.joints] = True
+    moving = [_share(avatar, part, joints & scalp).mean() > HAIR_SHARE for part in avatar.parts]
+    if head is None:
+        return [i for i, moves in enumerate(moving) if moves]
+    materials = {part.material for part, moves in zip(avatar.parts, moving, strict=True) if moves}
+    found = []
+    for i, part in enumerate(avatar.parts):
+        capping = part.material in materials and _share(avatar, part, scalp).mean() > HEAD_SHARE
+        if moving[i] or capping:
+            found.append(i)
     return found
 
 
 def _hair_materials(avatar: Avatar, names) -> set[int]:
-    """Materials that carry a band of light: those used by hair alone or mostly."""
-    if names is not None:
-        unknown = set(names) - {p.name for p in avatar.parts}
-        if unknown and len(set(names)) == len(unknown):
+    """Materials that carry a band of light: those of which hair makes up most triangles."""
+    if names is None:
+        hair = set(hair_parts(avatar))
+    else:
+        unknown = set(names) - {part.name for part in avatar.parts}
+        if len(avatar.parts) and unknown == set(names) != set():
             raise ValueError(f"{avatar.name}: no mesh is named {', '.join(sorted(unknown))}")
-        return {p.material for p in avatar.parts if p.name in names}
-    hair = set(hair_parts(avatar))
+        hair = {i for i, part in enumerate(avatar.parts) if part.name in names}
     inside, everywhere = {}, {}
     for i, part in enumerate(avatar.parts):
         everywhere[part.material] = everywhere.get(part.material, 0) + len(part.triangles)

@@ -41,10 +41,14 @@ MODES = {"OPAQUE": OPAQUE, "MASK": MASK, "BLEND": BLEND}
 # Above this the step between light and shade is narrower than a sample and crawls (look.md measured 0.94).
 TOONY_LIMIT = 0.94
 # What a material without toon settings gets; chosen for looks on untextured and PBR avatars.
-PLAIN_SHIFT = 0.12
+PLAIN_SHIFT = 0.05
 PLAIN_TOONY = 0.9
 PLAIN_OUTLINE = 0.0007  # metres
 PLAIN_OUTLINE_COLOR = (0.16, 0.13, 0.15)  # linear, times the surface's colour
+# An avatar whose file has no colour at all (every material white, no texture, no vertex colour) is shown as clay, its
+# hair in another tint so that it can be told apart. Linear colours, chosen for looks.
+CLAY = (0.70, 0.63, 0.60)
+CLAY_HAIR = (0.62, 0.36, 0.13)
 MAX_TEXELS = 2048  # longest side of a texture in the pool; larger images are halved until they fit
 
 
@@ -65,7 +69,7 @@ class Surfaces:
 
 
 def build(avatars, hair_materials=()) -> Surfaces:
-    """Surfaces of several avatars; `hair_materials` holds (avatar index, material index) pairs that carry a hair band."""
+    """Surfaces of several avatars; `hair_materials` holds pairs (avatar, material) of indices that carry a hair band."""
     rows, images, texels, firsts, where = [], [], [], [], {}
     size = 0
     for number, avatar in enumerate(avatars):
@@ -84,13 +88,26 @@ def build(avatars, hair_materials=()) -> Surfaces:
                 size += texels[-1].size
             return where[key]
 
+        colourless = is_colourless(avatar)
         for m, material in enumerate(avatar.materials):
-            rows.append(_row(avatar, material, pooled, (number, m) in hair_materials))
+            hair = (number, m) in hair_materials
+            rows.append(_row(avatar, material, pooled, hair))
+            if colourless:
+                rows[-1][BASE : BASE + 3] = rows[-1][SHADE : SHADE + 3] = CLAY_HAIR if hair else CLAY
     if not rows:
         raise ValueError("no avatar in the scene has a material; every mesh part needs one")
     pool = np.concatenate(texels) if texels else np.zeros(1, dtype=np.uint32)
     table = np.array(images if images else [(0, 1, 1)], dtype=np.int32)
     return Surfaces(np.array(rows, dtype=np.float32), table, pool, tuple(firsts))
+
+
+def is_colourless(avatar: Avatar) -> bool:
+    """Whether the file gives no surface a colour: all white, without toon settings, textures or vertex colours."""
+    plain = all(
+        not m.toon and m.texture is None and not np.any(m.emissive) and np.allclose(m.base_color[:3], 1.0)
+        for m in avatar.materials
+    )
+    return plain and all(p.colors is None or np.allclose(p.colors[:, :3], 1.0) for p in avatar.parts)
 
 
 def _row(avatar: Avatar, m: Material, pooled, hair: bool) -> np.ndarray:
@@ -124,10 +141,10 @@ def _row(avatar: Avatar, m: Material, pooled, hair: bool) -> np.ndarray:
     else:
         row[SHIFT], row[TOONY] = PLAIN_SHIFT, PLAIN_TOONY
         row[SHADE_FROM_ALBEDO] = not m.unlit
-        row[SHADE : SHADE + 3], row[SHADE_IMAGE] = (
-            row[BASE : BASE + 3],
-            row[BASE_IMAGE],
-        )  # unlit: the same in light and shade
+        row[SHADE : SHADE + 3] = row[BASE : BASE + 3]  # an unlit surface looks the same in light and shade
+        row[SHADE_IMAGE] = row[BASE_IMAGE]
+        # Converted models often hold sheets that their own renderer showed from both sides; closed meshes do not mind.
+        row[BOTH_SIDES] = 1.0
         if m.alpha_mode == "OPAQUE":
             row[OUTLINE : OUTLINE + 3] = PLAIN_OUTLINE_COLOR
             row[OUTLINE_WIDTH], row[OUTLINE_MIX] = PLAIN_OUTLINE, 1.0
