@@ -6,13 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from conftest import shared_folder
 
 from taichi_hair import rotations
 from taichi_hair.avatar.avatar import AssetError, load
 from taichi_hair.avatar.constraints import apply_constraints
 from taichi_hair.avatar.skinning import skin_vertices
-
-from conftest import shared_folder
 
 FOLDER = shared_folder("cases")
 CASES = json.loads((FOLDER / "cases.json").read_text())["cases"] if FOLDER else []

@@ -110,7 +110,7 @@ def view_bytes(document: Document, index: int) -> tuple[memoryview, int | None]:
         if packed is not None:
             key = ("view", index)
             if key not in document.cache:
-                from .compressed import decode_meshopt  # needs an extra
+                from .compressed import decode_meshopt
 
                 document.cache[key] = decode_meshopt(document, packed, name)
             return document.cache[key], packed.integer("byteStride", low=1, below=257)
