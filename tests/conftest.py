@@ -39,3 +39,11 @@ def cases() -> Path:
 @pytest.fixture(scope="session")
 def peers() -> Path:
     return _require("peers")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def taichi_cpu():
+    """Taichi on the CPU, started once: a second start in one process would invalidate every field."""
+    from taichi_hair.sim.backend import init
+
+    return init("cpu")

@@ -37,7 +37,7 @@ MODEL_SPAN_ROWS = 6
 POSITION = 0  # 3
 VELOCITY = 3  # 3
 WORK = 6  # 3, force, then flight, then the projected end point of the tick that runs
-DEVIATION = 9  # 3, rod: end point less its rest place after the last tick
+DEVIATION = 9  # 3, rod: end point less its rest place; spring-bone: kept tail less end point
 BEFORE = 12  # 3, end point one tick earlier, for display between ticks
 TURN = 15  # 4, spring-bone: bent world rotation of the joint
 STATE_JOINT_ROWS = 19
@@ -66,7 +66,8 @@ STEP = 16  # 3, attach point of the last tick less this tick's
 OFFSET = 19  # 3, attach point less the avatar's first attach point
 OFFSET_BEFORE = 22  # 3, the same one tick earlier
 HOLD = 25  # 1 where the input was not finite: nothing moves
-ANCHOR_ROWS = 26
+RIGID = 26  # 1 in a tick that carries the hair rigidly
+ANCHOR_ROWS = 27
 
 # HairState.collider, per tick of a launch (row 0 is the tick before), one column per collider of an avatar
 POINT_A = 0  # 3, from the avatar's first attach point

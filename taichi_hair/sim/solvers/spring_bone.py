@@ -3,6 +3,10 @@
 VRMC_springBone-1.0, section "SpringBone Algorithm". Inertia is (currentTail - prevTail) (1 - dragForce), stiffness and
 gravity are displacements per second, colliders push the end point in file order, and a push becomes speed. With contact
 by segments, whole segments are cleared without rebound instead, as in the other solvers.
+
+three-vrm measures a bone's length at each update, from the joint where it is now to the child where the last update
+left it. The tail that it keeps for inertia and pushes out of colliders lies at that distance; only its direction turns
+the bone. This is followed: POSITION is the end point at the exact length, DEVIATION the kept tail less that end point.
 """
 
 from .. import layout as row
@@ -21,12 +25,24 @@ def next_tail(x, v, drag_kept, pull, drift, h):
 
 
 @ti.func
-def push_end_point(model: ti.template(), state: ti.template(), c, k, tick, joint, x, fallback):
-    """The end point out of each collider in file order; the length is restored after each push."""
+def measured_reach(state: ti.template(), c, tick, joint, before):
+    """Distance from the joint to where the end point stood, in the world, after the last tick.
+
+    `before` has been carried to this tick's origin, and along with the centre; the latter is taken back.
+    """
+    a = state.slot[row.ANCHOR, c]
+    turn = anchor4(state, tick, row.CARRY, a)
+    back = ti.Vector([-turn[0], -turn[1], -turn[2], turn[3]])
+    stood = rotate(back, before - anchor3(state, tick, row.SHIFT, a)) + anchor3(state, tick, row.STEP, a)
+    return (stood - joint).norm()
+
+
+@ti.func
+def push_end_point(model: ti.template(), state: ti.template(), c, k, tick, joint, x, reach, fallback):
+    """The end point out of each collider in file order; its distance from the joint is restored after each push."""
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
     scale = state.anchor[tick, row.SCALE, a]
-    length = model.joint[row.LENGTH, k] * scale
     radius = model.joint[row.RADIUS, k] * scale
     offset = anchor3(state, tick, row.OFFSET, a)
     up = across(fallback)
@@ -44,7 +60,7 @@ def push_end_point(model: ti.template(), state: ti.template(), c, k, tick, joint
             up,
         )
         if distance < 0.0:
-            x = towards(joint, x - n * distance, length, fallback)
+            x = towards(joint, x - n * distance, reach, fallback)
     return x
 
 
@@ -64,28 +80,36 @@ def spring_bone_chain(model: ti.template(), state: ti.template(), c, tick, h, co
     k = model.span[row.JOINT_START, m]
     for j in range(model.span[row.JOINTS, m]):
         before = load3(state.joint, row.POSITION, i)
+        kept = before + load3(state.joint, row.DEVIATION, i)
         rest_turn = multiply(bent, load4(model.joint, row.REST_TURN, k))
         direction = rotate(rest_turn, load3(model.joint, row.AXIS, k))
         length = model.joint[row.LENGTH, k] * scale
-        x = next_tail(
-            before,
+        tail = next_tail(
+            kept,
             load3(state.joint, row.VELOCITY, i),
             model.joint[row.KEEP, k],
             direction * model.joint[row.STIFFNESS, k],
             load3(model.joint, row.DRIFT, k),
             h,
         )
-        x = towards(joint, x, length, direction)
+        reach = length
+        if ti.static(contact != CONTACT_SEGMENT):
+            if length > 1e-9 and state.anchor[tick, row.RIGID, a] < 0.5:
+                reach = measured_reach(state, c, tick, joint, before)
+        tail = towards(joint, tail, reach, direction)
         if ti.static(contact == CONTACT_END):
-            x = push_end_point(model, state, c, k, tick, joint, x, direction)
-        v = (x - before) / h
+            tail = push_end_point(model, state, c, k, tick, joint, tail, reach, direction)
+        v = (tail - kept) / h
+        x = towards(joint, tail, length, direction)
         if ti.static(contact == CONTACT_SEGMENT):
             x, v, touched = clear_segment(model, state, c, j, k, tick, joint, x, v, h)
+            tail = x
             if touched > 0:
                 d = (x - joint) / ti.max(length, 1e-20)
                 v -= d * (v - joint_velocity).dot(d)
         store3(state.joint, row.POSITION, i, x)
         store3(state.joint, row.WORK, i, x)
+        store3(state.joint, row.DEVIATION, i, tail - x)
         store3(state.joint, row.VELOCITY, i, v)
         if length > 1e-9:
             bent = multiply(from_to(direction, (x - joint) / length), rest_turn)
