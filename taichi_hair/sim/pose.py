@@ -41,7 +41,7 @@ def apply_hair(skeleton: Skeleton, rig: HairRig, worlds: np.ndarray, positions: 
         s = segment[nodes[joints]]
         turn = world[..., joints, :3, :3]
         rest = (turn @ tails[s][:, :, None])[..., 0]
-        wanted = positions[..., s, :] - world[..., joints, :, :][..., :3, 3]  # an index beside an array would move its axis
+        wanted = positions[..., s, :] - world[..., joints, :, :][..., :3, 3]  # 3 beside `joints` would move its axis
         world[..., joints, :3, :3] = rotations.to_matrix(rotations.from_to(rest, wanted)) @ turn
         worlds[..., nodes, :, :] = world
     return worlds[..., :-1, :, :]
