@@ -19,6 +19,7 @@ REFERENCE_LINE = 0.0011  # metres; lines grow with distance so that this width s
 LINE_PIXELS = 0.8
 EDGE_TOLERANCE = 1e-4  # barycentric; closes the cracks that rounding would leave along shared edges
 INVISIBLE = 1.0 / 255.0
+SAME_LAYER = 2e-6  # of the distance; triangles that share an edge must not count as two layers along it
 
 
 @ti.kernel
@@ -177,7 +178,8 @@ def cover(
                             if peel == 1:
                                 wanted = wanted and key < keys[0, p]
                                 if layer > 1:
-                                    wanted = wanted and key > keys[layer - 1, p]
+                                    before = ti.bit_cast(ti.cast(keys[layer - 1, p] >> 32, ti.i32), ti.f32)
+                                    wanted = wanted and depth > before * (1.0 + SAME_LAYER)
                             if wanted and mode != surface.OPAQUE:
                                 alpha = surfaces[m, surface.BASE + 3]
                                 s = 1.0 / total

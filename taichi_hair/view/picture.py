@@ -93,7 +93,7 @@ def _fitting(fonts, draw, text: str, size: float, width: int):
     """The default font at that size, or smaller where the text would be wider than the cell."""
     font = fonts.load_default(size)
     wide = draw.textlength(text, font)
-    return font if wide <= 0.96 * width else fonts.load_default(max(8.0, size * 0.96 * width / wide))
+    return font if wide <= 0.96 * width else fonts.load_default(max(5.0, size * 0.96 * width / wide))
 
 
 def _image(pixels: np.ndarray, where):

@@ -69,7 +69,7 @@ class Surfaces:
 
 
 def build(avatars, hair_materials=()) -> Surfaces:
-    """Surfaces of several avatars; `hair_materials` holds pairs (avatar, material) of indices that carry a hair band."""
+    """Surfaces of several avatars; `hair_materials` holds index pairs (avatar, material) that carry a hair band."""
     rows, images, texels, firsts, where = [], [], [], [], {}
     size = 0
     for number, avatar in enumerate(avatars):
