@@ -11,8 +11,10 @@ import pytest
 from rigs import capsule, sphere, strand
 
 from taichi_hair.motion.turn import HeadTurn
+from taichi_hair.sim import layout as row
 from taichi_hair.sim.crowd import Crowd
 from taichi_hair.sim.solvers.kinds import SOLVERS
+from taichi_hair.sim.storage import read
 
 HERE = Path(__file__).resolve().parent
 
@@ -31,6 +33,12 @@ def final(solver: str, fps: float, seconds: float = 2.0, **options) -> bytes:
         crowd.advance(1.0 / fps)
     assert crowd.clock.ticks == round(seconds * 120)
     return crowd.positions(ids).tobytes()
+
+
+def device_bits(crowd: Crowd, member: int) -> bytes:
+    """Positions and velocities as the device holds them, before the host adds kilometres."""
+    m = crowd._members[int(member)]
+    return read(crowd._storage.state.joint, m.joint + m.kind.constants.columns, row.POSITION, 6).tobytes()
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -64,16 +72,7 @@ def test_same_bits_alone_and_as_number_37_of_50(solver):
     for _ in range(90):
         alone.advance(1 / 60)
         crowd.advance(1 / 60)
-    local = crowd._storage.state  # the bits that the device holds, before the host adds kilometres to them
-    assert local is not None
-    member = crowd._members[int(ids[37])]
-    from taichi_hair.sim import layout as row
-    from taichi_hair.sim.storage import read
-
-    first = alone._members[int(one[0])]
-    a = read(alone._storage.state.joint, first.joint + first.kind.constants.columns, row.POSITION, 6)
-    b = read(crowd._storage.state.joint, member.joint + member.kind.constants.columns, row.POSITION, 6)
-    assert a.tobytes() == b.tobytes()
+    assert device_bits(alone, one[0]) == device_bits(crowd, ids[37])
     assert np.abs(crowd.positions(ids[37])[0] - places[37] - alone.positions(one)[0]).max() < 1e-8
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import weakref
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from .member import Kind, Member
 from .pose import apply_hair, local_rotations
 from .solvers.kinds import CONTACTS, SOLVERS
 from .solvers.step import run_frame, run_phases
-from .storage import Storage, read, write
+from .storage import read, shared_storage, write
 from .ticks import Clock, Step
 
 log = logging.getLogger("taichi_hair")
@@ -52,11 +53,12 @@ class Crowd:
             raise ValueError(f"contact: 'end' belongs to spring-bone, wanted 'segment' or 'off' for {solver}")
         self.solver, self.contact, self.sag_free, self.phases = solver, contact, sag_free, phases
         self.clock = Clock(rate)
-        self._storage = Storage()
+        self._storage = shared_storage()
         self._members: dict[int, Member] = {}
         self._kinds: dict[tuple[int, int], Kind] = {}
         self._next = 0
-        self._families = 0
+        self._list_families()
+        weakref.finalize(self, _release, self._storage, self._members, self._kinds)
 
     @property
     def time(self) -> float:
@@ -111,14 +113,8 @@ class Crowd:
 
     def remove(self, ids) -> None:
         """Take members out; their columns are used again by the next of the same kind."""
-        pools = self._storage.state_pools
         for i in self._wanted(ids):
-            member = self._members.pop(i)
-            constants = member.kind.constants
-            pools["joint"].give(member.joint, constants.joint.shape[1])
-            pools["slot"].give(member.slot, len(constants.chain_anchor))
-            pools["anchor"].give(member.anchor, constants.anchors)
-            pools["collider"].give(member.collider, len(member.kind.rig.colliders))
+            _give_back(self._storage, self._members.pop(i))
         self._list_families()
 
     def reset(self, ids=None) -> None:
@@ -271,18 +267,14 @@ class Crowd:
 
     def _list_families(self) -> None:
         heads = [m.slot + m.kind.constants.heads for m in self._members.values()]
-        heads = np.concatenate(heads) if heads else np.zeros(0, dtype=np.int64)
-        self._families = len(heads)
-        write(self._storage.state.family, heads[None])
+        self._families = np.concatenate(heads) if heads else np.zeros(0, dtype=np.int64)
 
     def _launch(self, tick: int, ticks: int, left: int) -> None:
-        pools = self._storage.state_pools
-        anchors = np.zeros((ticks, row.ANCHOR_ROWS, pools["anchor"].used))
-        colliders = np.zeros((ticks + 1, row.COLLIDER_ROWS, pools["collider"].used))
-        for m in self._members.values():
-            c = m.kind.constants
-            if not c.anchors:
-                continue
+        members = [m for m in self._members.values() if m.kind.constants.anchors]
+        if not members:
+            return
+        anchors, colliders, anchor_columns, collider_columns = [], [], [], []
+        for m in members:
             following: Frames = m.frames(tick, ticks, left)
             held = not following.finite()
             if held:
@@ -290,25 +282,44 @@ class Crowd:
                 following = m.before.repeated(ticks)
             rigid = jumps(m.before, following)
             rigid[0] |= m.teleported
-            a = slice(m.anchor, m.anchor + c.anchors)
-            anchors[:, :, a] = anchor_records(m.before, following, rigid, m.kind.centered)
-            anchors[:, row.HOLD, a] = held
+            record = anchor_records(m.before, following, rigid, m.kind.centered)
+            record[:, row.HOLD] = held
+            anchors.append(record)
+            anchor_columns.append(m.anchor + np.arange(m.kind.constants.anchors))
             if len(m.kind.planes):
-                b = slice(m.collider, m.collider + len(m.kind.planes))
-                colliders[0, :, b] = collider_records(m.before, m.kind.planes)[0]
-                colliders[1:, :, b] = collider_records(following, m.kind.planes)
+                before = collider_records(m.before, m.kind.planes)
+                colliders.append(np.concatenate([before, collider_records(following, m.kind.planes)]))
+                collider_columns.append(m.collider + np.arange(len(m.kind.planes)))
             m.before = following.part(ticks - 1, ticks)
             m.teleported = m.teleported and held
-        if not self._families:
-            return
-        self._storage.write_ticks("anchor", anchors, 0)
-        self._storage.write_ticks("collider", colliders, 0)
-        args = (self._storage.model, self._storage.state, self._families, ticks, self.clock.tick)
+        store = self._storage
+        store.write_ticks("anchor", np.concatenate(anchors, axis=2), np.concatenate(anchor_columns))
+        if colliders:
+            store.write_ticks("collider", np.concatenate(colliders, axis=2), np.concatenate(collider_columns))
+        store.use_families(self._families, self._families)
+        count = len(self._families)
+        args = (store.model, store.state, count, ticks, self.clock.tick)
         solver, contact = SOLVERS[self.solver], CONTACTS[self.contact]
         if self.phases:
             run_phases(*args, solver, contact)
         else:
-            run_frame(*args, solver, contact, self._families < SERIAL_FAMILIES)
+            run_frame(*args, solver, contact, count < SERIAL_FAMILIES)
+
+
+def _give_back(storage, member: Member) -> None:
+    constants, pools = member.kind.constants, storage.state_pools
+    pools["joint"].give(member.joint, constants.joint.shape[1])
+    pools["slot"].give(member.slot, len(constants.chain_anchor))
+    pools["anchor"].give(member.anchor, constants.anchors)
+    pools["collider"].give(member.collider, len(member.kind.rig.colliders))
+
+
+def _release(storage, members: dict[int, Member], kinds: dict[tuple[int, int], Kind]) -> None:
+    """What a crowd that is gone held."""
+    for member in members.values():
+        _give_back(storage, member)
+    for kind in kinds.values():
+        storage.drop_model(kind.column)
 
 
 def _placements(at, count: int) -> list[np.ndarray]:

@@ -14,9 +14,9 @@ def _write(field: ti.template(), source: ti.types.ndarray(), start: ti.i32):
 
 
 @ti.kernel
-def _write_ticks(field: ti.template(), source: ti.types.ndarray(), first: ti.i32):
+def _write_ticks(field: ti.template(), source: ti.types.ndarray(), columns: ti.types.ndarray()):
     for t, r, c in ti.ndrange(source.shape[0], source.shape[1], source.shape[2]):
-        field[first + t, r, c] = source[t, r, c]
+        field[t, r, columns[c]] = source[t, r, c]
 
 
 @ti.kernel
@@ -71,13 +71,24 @@ class Pool:
 
 
 class Storage:
-    """All fields of one crowd."""
+    """The fields of all crowds of this process: a second crowd finds the kernels of the first one compiled."""
 
-    def __init__(self, *, joints: int = 256, slots: int = 32) -> None:
+    def __init__(self, *, joints: int = 4096, chains: int = 512) -> None:
         self.backend = current()
-        self.model_pools = {"joint": Pool(joints), "chain": Pool(slots), "pair": Pool(64), "allowance": Pool(256)}
-        self.state_pools = {"joint": Pool(joints), "slot": Pool(slots), "anchor": Pool(8), "collider": Pool(32)}
-        self._model_data: dict[str, list[tuple[int, np.ndarray]]] = {}
+        self.model_pools = {
+            "joint": Pool(joints),
+            "chain": Pool(chains),
+            "pair": Pool(2 * chains),
+            "allowance": Pool(2 * joints),
+        }
+        self.state_pools = {
+            "joint": Pool(joints),
+            "slot": Pool(chains),
+            "anchor": Pool(chains // 4),
+            "collider": Pool(chains),
+        }
+        self._models: dict[int, list[tuple[str, int, np.ndarray]]] = {}
+        self._families: object = None
         self._allocate_model()
         self._allocate_state()
 
@@ -92,37 +103,39 @@ class Storage:
         self.state, self._state_block = state_storage(
             p["joint"].capacity, p["slot"].capacity, p["anchor"].capacity, p["collider"].capacity
         )
+        self._families = None
 
     def add_model(self, joint, chain, span, pair, allowance) -> int:
         """Store the constants of one kind; spans count from 0 within it. Returns the column of its first chain."""
-        starts = {
-            "joint": self.model_pools["joint"].take(joint.shape[1]),
-            "chain": self.model_pools["chain"].take(chain.shape[1]),
-            "pair": self.model_pools["pair"].take(pair.shape[1]),
-            "allowance": self.model_pools["allowance"].take(len(allowance)),
-        }
+        sizes = {"joint": joint.shape[1], "chain": chain.shape[1], "pair": pair.shape[1], "allowance": len(allowance)}
+        starts = {name: self.model_pools[name].take(size) for name, size in sizes.items()}
         span = span.copy()
         span[row.JOINT_START] += starts["joint"]
         span[row.PAIR_START] += starts["pair"]
         span[row.ALLOWANCE_START] += starts["allowance"]
-        new = [
+        parts = [
             ("joint", starts["joint"], joint),
             ("chain", starts["chain"], chain),
             ("span", starts["chain"], span),
             ("pair", starts["pair"], pair),
             ("allowance", starts["allowance"], allowance[None]),
         ]
-        for name, start, values in new:
-            self._model_data.setdefault(name, []).append((start, values))
+        self._models[starts["chain"]] = parts
         if any(p.short for p in self.model_pools.values()):
             for p in self.model_pools.values():
                 p.grow()
             self._model_block.destroy()
             self._allocate_model()
-            new = [(name, start, values) for name, parts in self._model_data.items() for start, values in parts]
-        for name, start, values in new:
+            parts = [part for kind in self._models.values() for part in kind]
+        for name, start, values in parts:
             write(getattr(self.model, name), values, start)
         return starts["chain"]
+
+    def drop_model(self, column: int) -> None:
+        """Give the columns of a kind back."""
+        for name, start, values in self._models.pop(column):
+            if name != "span":
+                self.model_pools[name].give(start, values.shape[1])
 
     def grow_state(self) -> bool:
         """Larger fields where a pool has run out; what they held moves along."""
@@ -136,13 +149,31 @@ class Storage:
         for name in ("joint", "chain", "slot"):
             write(getattr(self.state, name), old[name])
         for name in ("anchor", "collider"):
-            self.write_ticks(name, old[name], 0)
+            self.write_ticks(name, old[name], np.arange(old[name].shape[2]))
         return True
 
-    def write_ticks(self, name: str, values: np.ndarray, first: int) -> None:
-        """Rows `first`.. of the per-tick field `name` ("anchor" or "collider") = values (T, rows, n)."""
+    def use_families(self, owner: object, heads: np.ndarray) -> None:
+        """Families (first slots) that the next launch runs; written only when `owner`, compared by identity, changes."""
+        if self._families is not owner:
+            write(self.state.family, heads[None])
+            self._families = owner
+
+    def write_ticks(self, name: str, values: np.ndarray, columns: np.ndarray) -> None:
+        """Those columns of the per-tick field `name` ("anchor" or "collider") = values (T, rows, n), from tick 0."""
         field = getattr(self.state, name)
         if values.size:
-            if any(a > b for a, b in zip((first + values.shape[0], *values.shape[1:]), field.shape, strict=True)):
-                raise IndexError(f"{name}: {values.shape} from tick {first} does not fit {field.shape}")
-            _write_ticks(field, np.ascontiguousarray(values, dtype=np.float32), first)
+            if values.shape[0] > field.shape[0] or values.shape[1] > field.shape[1] or columns.max() >= field.shape[2]:
+                raise IndexError(f"{name}: {values.shape} up to column {columns.max()} does not fit {field.shape}")
+            source = np.ascontiguousarray(values, dtype=np.float32)
+            _write_ticks(field, source, np.ascontiguousarray(columns, dtype=np.int32))
+
+
+_shared: Storage | None = None
+
+
+def shared_storage() -> Storage:
+    """The storage of this process, made when the first crowd asks for it."""
+    global _shared
+    if _shared is None:
+        _shared = Storage()
+    return _shared
