@@ -1,3 +1,3 @@
 """Hair that swings, follows and comes to rest in the shape the artist made."""
 
-__version__ = "0.1.0"
+from .version import __version__ as __version__
