@@ -75,6 +75,7 @@ def _read(document: Document) -> Avatar:
     if vrm == "0.x":
         skeleton = face_forward(document, skeleton)
         hair = old.turned(hair)
+    document.cache["hair"] = hair  # saving compares with it
     return Avatar(
         name=_name(document, meta),
         path=document.path,

@@ -1,0 +1,288 @@
+"""save(): an avatar back into a GLB, VRM or glTF file; what did not change keeps its bytes."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from json.decoder import scanstring
+from pathlib import Path
+
+import numpy as np
+
+from .. import rotations
+from ..hair import Chain, Collider, HairRig, Limit
+from .description import Avatar
+from .document import Document
+from .errors import AssetError
+from .gltf import dump, glb_bytes, write_whole
+from .springs import initial_frame
+
+SPACE = " \t\r\n"
+
+
+def save(avatar: Avatar, path) -> Path:
+    """Write an avatar to `path` (.glb, .vrm or .gltf), whole or not at all; returns the path.
+
+    Everything that was loaded is kept, extras and unknown extensions byte for byte. Chains and colliders are written
+    anew only where `avatar.hair` is another rig than the file's; they go into VRMC_springBone. External buffers and
+    images move into the file, unless a .gltf is saved beside its own.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".glb", ".vrm", ".gltf"):
+        raise AssetError(str(path), "file name", f"the ending {path.suffix!r}", ".glb, .vrm or .gltf")
+    write_whole(path, to_bytes(avatar, path))
+    return path
+
+
+def to_bytes(avatar: Avatar, path=None) -> bytes:
+    """The bytes of the file that `save` writes; a GLB where no path is given."""
+    document = avatar.document
+    if document is None:
+        raise AssetError(str(path or avatar.name), "avatar", "an avatar that was not read from a file", "one that was")
+    changed = _hair(avatar, document)
+    as_text = path is not None and Path(path).suffix.lower() == ".gltf"
+    external = {i for i, b in enumerate(document.items("buffers")) if _is_external(b.value.get("uri"))}
+    pictures = {i for i, b in enumerate(document.items("images")) if _is_external(b.value.get("uri"))}
+    beside = as_text and document.path is not None and Path(path).resolve().parent == document.path.resolve().parent
+    if as_text and beside and document.binary is None:
+        return with_members(document.json_text, changed)
+    if not as_text and not external and not pictures:
+        return glb_bytes(with_members(document.json_text, changed), document.binary)
+    members, binary = _packed(document, external, pictures, changed)
+    if as_text and binary:
+        first = dict(members["buffers"][0])
+        first["uri"] = "data:application/octet-stream;base64," + base64.b64encode(binary).decode()
+        members["buffers"] = [first, *members["buffers"][1:]]
+        binary = b""
+    text = with_members(document.json_text, members)
+    return text if as_text else glb_bytes(text, binary or None)
+
+
+def _is_external(uri) -> bool:
+    return isinstance(uri, str) and not uri.lower().startswith("data:")
+
+
+def _hair(avatar: Avatar, document: Document) -> dict:
+    """Top-level members that change because the rig is not the file's own."""
+    if avatar.hair is document.cache.get("hair"):
+        return {}
+    if avatar.vrm == "0.x":
+        raise AssetError(
+            document.file,
+            "VRM.secondaryAnimation",
+            "a changed rig for a VRM 0.x file, which has one setting for a whole group of bones",
+            "the avatar as VRM 1.0",
+        )
+    return spring_members(document.json, avatar.hair)
+
+
+def _packed(document: Document, external: set[int], pictures: set[int], changed: dict):
+    """Members and binary chunk of a file that holds its external buffers and images itself."""
+    members = dict(changed)
+    views = copy.deepcopy(document.json.get("bufferViews", []))
+    binary = bytearray(document.binary or b"")
+    place: dict[int, tuple[int, int]] = {}
+    rest = []
+    for index, item in enumerate(document.items("buffers")):
+        if index in external or (index == 0 and document.binary is not None):
+            data = document.buffer(index)
+            if index in external:
+                binary += b"\0" * (-len(binary) % 4)
+                place[index] = (0, len(binary))
+                binary += data
+            else:
+                place[index] = (0, 0)
+        else:
+            rest.append((index, item.value))
+    for view in views:
+        view.setdefault("buffer", 0)
+    for index in sorted(pictures):
+        _embed_picture(document, index, members, views, binary, place)
+    first = {k: v for k, v in (document.json.get("buffers") or [{}])[0].items() if k not in ("uri", "byteLength")}
+    buffers = [{**first, "byteLength": len(binary)}] if binary else []
+    for index, value in rest:
+        place[index] = (len(buffers), 0)
+        buffers.append(value)
+    for view in views:
+        for body in (view, *(e for e in view.get("extensions", {}).values() if isinstance(e, dict) and "buffer" in e)):
+            buffer, shift = place[body["buffer"]] if not body.pop("_own", False) else (0, 0)
+            body["buffer"] = buffer
+            if shift:
+                body["byteOffset"] = body.get("byteOffset", 0) + shift
+    members["buffers"] = buffers or None
+    members["bufferViews"] = views or None
+    return members, bytes(binary)
+
+
+def _embed_picture(document: Document, index: int, members: dict, views: list, binary: bytearray, place) -> None:
+    item = document.items("images")[index]
+    try:
+        data = bytes(document.resource(item.text("uri"), item.where))
+    except (OSError, AssetError):
+        return  # it was not there when it was read; the reference stays as it is
+    images = members.setdefault("images", copy.deepcopy(document.json["images"]))
+    binary += b"\0" * (-len(binary) % 4)
+    views.append({"buffer": 0, "byteOffset": len(binary), "byteLength": len(data), "_own": True})
+    binary += data
+    image = images[index]
+    del image["uri"]
+    kinds = {b"\x89P": "image/png", b"\xff\xd8": "image/jpeg", b"RI": "image/webp"}
+    image.setdefault("mimeType", kinds.get(data[:2], "image/png"))
+    image["bufferView"] = len(views) - 1
+
+
+def member_spans(text: str, at: int = 0) -> dict[str, tuple[int, int]]:
+    """Key -> (start, end) of its value in the JSON object that begins at text[at]; the last of equal keys counts."""
+    decoder = json.JSONDecoder()
+    spans: dict[str, tuple[int, int]] = {}
+    at = _skip(text, text.index("{", at) + 1)
+    while text[at] != "}":
+        key, at = scanstring(text, at + 1)
+        at = _skip(text, _skip(text, at) + 1)
+        start = at
+        _, at = decoder.raw_decode(text, at)
+        spans[key] = (start, at)
+        at = _skip(text, at)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return spans
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in SPACE:
+        at += 1
+    return at
+
+
+def with_members(text: bytes, members: dict) -> bytes:
+    """JSON text of an object with some members set (None takes one out); every other byte stays as it is.
+
+    A member named `extensions.NAME` is one of the object under `extensions`.
+    """
+    if not members:
+        return text
+    result = text.decode("utf-8")
+    for name, value in members.items():
+        outer, _, inner = name.partition(".")
+        new = None if value is None else dump(value).decode("utf-8")
+        if not inner:
+            result = _set(result, 0, outer, new)
+            continue
+        spans = member_spans(result)
+        if outer not in spans:
+            result = _set(result, 0, outer, "{" + json.dumps(inner) + ":" + new + "}")
+        else:
+            result = _set(result, spans[outer][0], inner, new)
+    return result.encode("utf-8")
+
+
+def _set(text: str, at: int, key: str, new: str | None) -> str:
+    spans = member_spans(text, at)
+    if key in spans:
+        start, end = spans[key]
+        if new is not None:
+            return text[:start] + new + text[end:]
+        kept = {k: text[s:e] for k, (s, e) in spans.items() if k != key}
+        close = _object_end(text, at)
+        inside = ",".join(json.dumps(k, ensure_ascii=False) + ":" + v for k, v in kept.items())
+        return text[: text.index("{", at)] + "{" + inside + "}" + text[close:]
+    if new is None:
+        return text
+    start = text.index("{", at) + 1
+    comma = "," if spans else ""
+    return text[:start] + json.dumps(key, ensure_ascii=False) + ":" + new + comma + text[start:]
+
+
+def _object_end(text: str, at: int) -> int:
+    return json.JSONDecoder().raw_decode(text, text.index("{", at))[1]
+
+
+def spring_members(content: dict, rig: HairRig) -> dict:
+    """Top-level members of a glTF that hold a rig as VRMC_springBone; segments without an end node get one."""
+    nodes = copy.deepcopy(content.get("nodes", []))
+    added = len(nodes)
+    springs = []
+    extras: set[str] = set()
+    for chain in rig.chains:
+        joints = [_joint(chain, j, extras) for j in range(len(chain))]
+        end = int(chain.ends[-1])
+        if end < 0:
+            end = len(nodes)
+            name = (nodes[int(chain.joints[-1])].get("name") or "joint") + "_end"
+            nodes.append({"name": name, "translation": [float(v) for v in chain.tails[-1]]})
+            nodes[int(chain.joints[-1])].setdefault("children", []).append(end)
+        joints.append({"node": end})
+        spring: dict = {"name": chain.name, "joints": joints}
+        if chain.colliders:
+            spring["colliderGroups"] = [len(springs)]
+        if chain.center >= 0:
+            spring["center"] = chain.center
+        springs.append(spring)
+    colliders = [_collider(c, extras) for c in rig.colliders]
+    groups = [{"name": c.name, "colliders": list(c.colliders)} for c in rig.chains]
+    body: dict = {"specVersion": "1.0"}
+    if colliders:
+        body["colliders"] = colliders
+        body["colliderGroups"] = [g for g in groups if g["colliders"]]
+        number = {i: n for n, i in enumerate(i for i, g in enumerate(groups) if g["colliders"])}
+        for index, spring in enumerate(springs):
+            if "colliderGroups" in spring:
+                spring["colliderGroups"] = [number[index]]
+    if springs:
+        body["springs"] = springs
+    members: dict = {"extensions.VRMC_springBone": body}
+    used = list(content.get("extensionsUsed", []))
+    wanted = ["VRMC_springBone", *sorted(extras)]
+    members["extensionsUsed"] = used + [name for name in wanted if name not in used]
+    if len(nodes) > added:
+        members["nodes"] = nodes
+    return members
+
+
+def _joint(chain: Chain, j: int, extras: set[str]) -> dict:
+    joint: dict = {
+        "node": int(chain.joints[j]),
+        "hitRadius": float(chain.hit_radius[j]),
+        "stiffness": float(chain.stiffness[j]),
+        "gravityPower": float(chain.gravity_power[j]),
+        "gravityDir": [float(v) for v in chain.gravity_dir[j]],
+        "dragForce": float(chain.drag[j]),
+    }
+    limit = chain.limits[j] if chain.limits is not None else None
+    if limit is not None:
+        extras.add("VRMC_springBone_limit")
+        joint["extensions"] = {"VRMC_springBone_limit": _limit(limit, chain.tails[j])}
+    return joint
+
+
+def _limit(limit: Limit, tail: np.ndarray) -> dict:
+    rotation = rotations.multiply(rotations.inverse(initial_frame(tail)), limit.rotation)
+    keys = ("pitch", "yaw") if limit.kind == "spherical" else ("angle",)
+    shape = {key: float(angle) for key, angle in zip(keys, limit.angles, strict=True)}
+    return {"specVersion": "1.0-draft", "limit": {limit.kind: {**shape, "rotation": [float(v) for v in rotation]}}}
+
+
+def _collider(collider: Collider, extras: set[str]) -> dict:
+    """A collider; extended shapes with the stand-in for older readers that the extension's specification proposes."""
+    offset = [float(v) for v in collider.offset]
+    if collider.shape in ("sphere", "capsule"):
+        shape: dict = {"offset": offset, "radius": float(collider.radius)}
+        if collider.shape == "capsule":
+            shape["tail"] = [float(v) for v in collider.tail]
+        return {"node": collider.node, "shape": {collider.shape: shape}}
+    extras.add("VRMC_springBone_extended_collider")
+    if collider.shape == "plane":
+        normal = [float(v) for v in collider.normal]
+        extended = {"plane": {"offset": offset, "normal": normal}}
+        far = [o - 10000.0 * n for o, n in zip(offset, normal, strict=True)]
+        base = {"sphere": {"offset": far, "radius": 10000.0}}
+    else:
+        kind = collider.shape.removeprefix("inside_")
+        body: dict = {"offset": offset, "radius": float(collider.radius), "inside": True}
+        base = {"sphere": {"offset": [0.0, -10000.0, 0.0], "radius": 0.0}}
+        if kind == "capsule":
+            body["tail"] = [float(v) for v in collider.tail]
+        extended = {kind: body}
+    extension = {"VRMC_springBone_extended_collider": {"specVersion": "1.0", "shape": extended}}
+    return {"node": collider.node, "shape": base, "extensions": extension}
