@@ -11,6 +11,7 @@ from .skeleton import Skeleton
 def read_clips(document: Document, skeleton: Skeleton) -> tuple[ClipInfo, ...]:
     """One record per animation, in file order. A channel without a node is ignored, as glTF wants."""
     clips = []
+    ends: dict[int, float] = {}  # accessor of key times -> last time
     for index, item in enumerate(document.items("animations")):
         samplers = item.children("samplers")
         nodes: dict[int, None] = {}
@@ -30,7 +31,9 @@ def read_clips(document: Document, skeleton: Skeleton) -> tuple[ClipInfo, ...]:
                 nodes[node] = None
         seconds = 0.0
         for sampler in sorted(used):
-            times = read_accessor(document, samplers[sampler].integer("input"), ("SCALAR",))
-            seconds = max(seconds, float(times.max(initial=0.0)))
+            source = samplers[sampler].integer("input")
+            if source not in ends:
+                ends[source] = float(read_accessor(document, source, ("SCALAR",)).max(initial=0.0))
+            seconds = max(seconds, ends[source])
         clips.append(ClipInfo(index, item.text("name"), seconds, channels, tuple(nodes), morphs))
     return tuple(clips)

@@ -15,6 +15,7 @@ from .images import read_images
 from .materials import read_materials
 from .meshes import PartReader, read_skins
 from .nodes import read_skeleton
+from .proposals import with_hair
 from .scenes import check_extensions, shown_nodes
 from .secondary_animation import face_forward, read_vrm0
 from .springs import build_rig
@@ -23,12 +24,15 @@ from .vrm import check_version, read_first_person, read_humanoid, read_springs
 __all__ = ["AssetError", "Avatar", "ClipInfo", "Material", "MeshPart", "Skin", "load", "load_bytes"]
 
 
-def load(path) -> Avatar:
+def load(path, hair=None) -> Avatar:
     """Read an avatar from a GLB, glTF or VRM file (VRM 1.0, 0.x or none); AssetError says what is wrong with it.
 
     What was repaired or left out stands in `Avatar.warnings`, and in `Avatar.report` with everything that was read.
+    `hair` gives chains to a file that names none: "propose" takes what looks like hair, a list of node names takes
+    the rows below those nodes (`proposals.with_hair`).
     """
-    return avatar_of(read_document(path))
+    avatar = avatar_of(read_document(path))
+    return avatar if hair is None else with_hair(avatar, hair)
 
 
 def load_bytes(data: bytes, name: str = "avatar.glb") -> Avatar:
@@ -75,6 +79,7 @@ def _read(document: Document) -> Avatar:
     if vrm == "0.x":
         skeleton = face_forward(document, skeleton)
         hair = old.turned(hair)
+    clips = read_clips(document, skeleton)
     document.cache["hair"] = hair  # saving compares with it
     return Avatar(
         name=_name(document, meta),
@@ -87,13 +92,13 @@ def _read(document: Document) -> Avatar:
         humanoid=humanoid,
         hair=hair,
         constraints=constraints,
-        warnings=tuple(document.log.warnings),
-        notes=tuple(document.log.notes),
+        warnings=document.log.warnings,
+        notes=document.log.notes,
         vrm=vrm,
         meta=meta,
         turned=vrm == "0.x",
         first_person=flags,
-        clips=read_clips(document, skeleton),
+        clips=clips,
         document=document,
     )
 

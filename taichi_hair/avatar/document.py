@@ -212,11 +212,17 @@ def _glb_chunks(data: memoryview, name: str) -> tuple[bytes, memoryview | None, 
 def json_depth(text: bytes) -> int:
     """How deep brackets nest in JSON text; brackets inside strings do not count."""
     codes = np.frombuffer(text.replace(b"\\\\", b"  ").replace(b'\\"', b"  "), dtype=np.uint8)
-    outside = np.cumsum(codes == ord('"')) % 2 == 0
-    opens = (codes == ord("{")) | (codes == ord("["))
-    closes = (codes == ord("}")) | (codes == ord("]"))
-    steps = np.where(outside, opens.astype(np.int32) - closes.astype(np.int32), 0)
-    return int(np.cumsum(steps).max(initial=0))
+    deepest = depth = quotes = 0
+    for start in range(0, len(codes), 1 << 20):  # in pieces, because the sums need more room than the text
+        piece = codes[start : start + (1 << 20)]
+        seen = quotes + np.cumsum(piece == ord('"'), dtype=np.int32)
+        opens = (piece == ord("{")) | (piece == ord("["))
+        closes = (piece == ord("}")) | (piece == ord("]"))
+        steps = np.where(seen % 2 == 0, opens.astype(np.int32) - closes, 0)
+        levels = depth + np.cumsum(steps, dtype=np.int32)
+        deepest = max(deepest, int(levels.max(initial=0)))
+        depth, quotes = int(levels[-1]), int(seen[-1]) % 2
+    return deepest
 
 
 def _parse_json(text: bytes, name: str) -> dict:

@@ -62,7 +62,8 @@ def glb_bytes(content: dict | bytes, binary: bytes | memoryview | None = None) -
 
 def dump(content: dict) -> bytes:
     """Compact UTF-8 JSON that keeps names as they are."""
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    # Half of a surrogate pair has no UTF-8; backslashreplace writes it as JSON's own escape.
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def write_whole(path, data: bytes) -> None:

@@ -187,10 +187,16 @@ def _mtoon0(document: Document, old: Item, core: dict) -> dict:
     width = numbers.number("_OutlineWidth", 0.5) * (0.005 if mode == "screenCoordinates" else 0.01)
     mixed = numbers.number("_OutlineColorMode", 0.0) == 1.0
     main = texture("_MainTex")
+    tiling = vectors.vector("_MainTex", None, (0, 0, 1, 1))  # offset and scale, v up
+    transform = core["texture_transform"]
+    if len(tiling) == 4 and tuple(tiling) != (0.0, 0.0, 1.0, 1.0):
+        x, y, width_u, height_v = tiling
+        transform = np.array([[width_u, 0.0, x], [0.0, height_v, 1.0 - height_v - y]])
     return dict(
         toon=True,
         base_color=np.append(color("_Color", (1, 1, 1, 1)), base[3] if len(base) == 4 else 1.0),
         texture=main if main is not None else core["texture"],
+        texture_transform=transform,
         emissive=color("_EmissionColor", (0, 0, 0)) if vectors.has("_EmissionColor") else core["emissive"],
         shade_color=color("_ShadeColor", (0.97, 0.81, 0.86)),
         shade_texture=texture("_ShadeTexture"),

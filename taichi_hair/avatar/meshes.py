@@ -21,6 +21,7 @@ def read_skins(document: Document, skeleton: Skeleton) -> list[Skin]:
         joints = np.array(item.indices("joints", len(skeleton)), dtype=np.int64)
         if not len(joints):
             raise item.error("joints", "no joint", "at least one")
+        document.charge(len(joints) * 256, item.where)
         matrices = item.integer("inverseBindMatrices", None)
         if matrices is None:
             inverse = np.tile(np.eye(4), (len(joints), 1, 1))
@@ -174,6 +175,7 @@ class PartReader:
         for weight, target in zip(morph, targets, strict=False):
             if weight == 0.0:
                 continue
+            self.document.charge(count * 48, item.where)
             change = self._array(item, target.value, "POSITION", ("VEC3",), count)
             if change is not None:
                 positions = positions + weight * change

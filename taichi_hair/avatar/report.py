@@ -44,7 +44,8 @@ class Report:
 
     def to_json(self, indent: int | None = 2) -> str:
         """The report as JSON text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+        text = json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")  # half surrogates as JSON's own escapes
 
     def render(self, console: Console) -> None:
         """Write the report to a rich console."""

@@ -61,10 +61,8 @@ def _summary(report: Report) -> Table:
     size = report.size
     if size["height"] is not None:
         low, high = size["min"], size["max"]
-        row(
-            "size",
-            f"{size['height']:.3f} m high, x {low[0]:.2f} .. {high[0]:.2f}, z {low[2]:.2f} .. {high[2]:.2f} ({size['of']})",
-        )
+        across = f"x {low[0]:.2f} .. {high[0]:.2f}, z {low[2]:.2f} .. {high[2]:.2f}"
+        row("size", f"{size['height']:.3f} m high, {across} ({size['of']})")
     human = len(report.bones["human"])
     missing = report.bones["missing"]
     row(

@@ -157,10 +157,12 @@ def _bone_group(document: Document, skeleton: Skeleton, group: Item, members) ->
     gravity = _vector(group, "gravityDir", (0.0, -1.0, 0.0))
     note_gravity(document, group, gravity, values[2])
     center = group.integer("center", -1, low=-1, below=len(skeleton))
-    own = [c for g in group.indices("colliderGroups", len(members)) for c in members[g]]
+    groups = list(dict.fromkeys(group.indices("colliderGroups", len(members))))
+    document.charge(8 * sum(len(members[g]) for g in groups), group.where)
+    own = [c for g in groups for c in members[g]]
     joint = SpringJoint(-1, values[0], values[1], values[2], gravity, values[3])
     springs = []
-    for root in roots:
+    for root in dict.fromkeys(roots):
         springs.extend(_from_root(document, skeleton, group, name, root, joint, center))
     return springs, list(dict.fromkeys(own))
 

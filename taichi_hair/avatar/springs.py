@@ -84,7 +84,22 @@ def build_rig(skeleton: Skeleton, springs: list[Spring], colliders: list[Collide
             if index < segments and not taken:
                 run.append(index)
         moved.update(j.node for j in joints[:segments])
+    _report_skipped(skeleton, chains, moved, log)
     return HairRig(tuple(_carried(skeleton, chains)), tuple(colliders))
+
+
+def _report_skipped(skeleton: Skeleton, chains: list[Chain], moved: set[int], log: Log) -> None:
+    """Name the nodes inside a segment that another chain moves: the specification forbids it, results differ."""
+    for chain in chains:
+        for joint, end in zip(chain.joints.tolist(), chain.ends.tolist(), strict=True):
+            between = local_path(skeleton, joint, end)[:-1] if end >= 0 else []
+            for node in between:
+                if node in moved:
+                    log.warn(
+                        f"spring {chain.name!r}",
+                        f"the segment from {label(skeleton, joint)} to {label(skeleton, end)} passes "
+                        f"{label(skeleton, node)}, which another spring moves; both are kept",
+                    )
 
 
 def _without_repeats(skeleton: Skeleton, spring: Spring, log: Log) -> list[SpringJoint] | None:

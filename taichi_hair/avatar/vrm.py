@@ -110,7 +110,9 @@ def _spring(document: Document, skeleton: Skeleton, item: Item, members: list[li
     if not joints:
         document.log.warn(item.where, f"spring {name!r} has no joints; left out")
         return None
-    colliders = [c for group in item.indices("colliderGroups", len(members)) for c in members[group]]
+    groups = list(dict.fromkeys(item.indices("colliderGroups", len(members))))
+    document.charge(8 * sum(len(members[group]) for group in groups), item.where)
+    colliders = [c for group in groups for c in members[group]]
     center = item.integer("center", -1, low=-1, below=len(skeleton))
     read = tuple(_joint(document, skeleton, joint, name) for joint in joints)
     if center >= 0 and center != read[0].node and _below(skeleton, center, {j.node for j in read}):
