@@ -38,7 +38,9 @@ def turned_clear(joint, x, n, u, depth, length):
     if s > 1e-4:
         t = side / s
         angle = ti.min(depth / (ti.max(u, LEAST_ARM) * length * s), STEEPEST)
-        turned = joint + (d * ti.cos(angle) + t * ti.sin(angle)) * length
+        # Where n lies almost along the segment, t is only roughly across it: the length is set, not trusted.
+        way = d * ti.cos(angle) + t * ti.sin(angle)
+        turned = joint + way * (length / way.norm())
     return turned
 
 
