@@ -187,11 +187,15 @@ class Crowd:
             out.append(local + m.before.position[0, m.kind.constants.chain_anchor] + m.placement[:3, 3])
         return np.array(out)
 
+    def elapsed(self, member: int) -> float:
+        """Seconds of its motion that a member has played."""
+        return (self.clock.ticks - self._members[self._wanted(member)[0]].start_tick) / self.clock.rate
+
     def body(self, member: int) -> np.ndarray:
         """(N, 4, 4) placed world matrices of the body at the last tick, hair in its rest pose."""
         m = self._members[self._wanted(member)[0]]
         if m.track is not None:
-            worlds = m.track.motion.worlds(np.array([(self.clock.ticks - m.start_tick) / self.clock.rate]))[0]
+            worlds = m.track.motion.worlds(np.array([self.elapsed(member)]))[0]
         else:
             worlds = m.worlds
         return m.placement @ worlds
