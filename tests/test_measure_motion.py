@@ -151,12 +151,12 @@ def test_curl_of_several_chains_is_that_of_the_worst():
     assert motion.curl(both.select([0])) == pytest.approx(5.0, abs=1e-9)
 
 
-def test_lag_is_the_phase_behind_the_rigid_strand():
-    # The hair does what the rigid strand did: the root 10 degrees of phase ago, the middle 45, the tip 100, at 1 Hz
-    # and with amplitudes of its own.
+@pytest.mark.parametrize("wanted", [(10.0, 45.0, 100.0), (17.0, 122.0, 202.0)])
+def test_lag_is_the_phase_behind_the_rigid_strand(wanted):
+    # The hair does what the rigid strand did, each place so many degrees of phase ago, at 1 Hz and with amplitudes of
+    # its own.
     t = times(6.0)
     rest = np.array([[0.1, 0.0, 0.0], [0.2, 0.0, 0.0], [0.3, 0.0, 0.0]])
-    wanted = np.array([10.0, 45.0, 100.0])
     carried = rest + np.zeros((len(t), 3, 3))
     hair = carried.copy()
     for s in range(3):

@@ -11,8 +11,8 @@ from rich.console import Console
 from taichi_hair.measure.report import ROWS, Report, SolverReport, per_100mm, show
 
 CONTRACT = """swing_mm stretch_p99 stretch_worst stretch_per_100mm settle_mm sag_mm curl_deg curl_rest_deg lag_deg
-overshoot_pct swings contact_depth_mm contact_count contact_near occlusion_count occlusion_depth_mm occlusion_near length_error
-update_ms_p50 update_ms_p95""".split()
+overshoot_pct swings contact_depth_mm contact_count contact_near occlusion_count occlusion_depth_mm occlusion_near
+length_error update_ms_p50 update_ms_p95""".split()
 
 
 def report(**rod) -> Report:

@@ -65,7 +65,8 @@ def lag(trace: Trace, hertz: float = 1.0, skip: float = 2.0) -> list[float] | No
     A least-squares fit of the first harmonic to the world path of an end point and of its rigid twin gives two complex
     amplitudes per axis; the lag is the phase between them. Root is a chain's first end point, middle the one at half
     its count, tip the last. The first `skip` seconds are left out, and of the rest as many whole periods are read as
-    fit. Long chains count (`long_chains`), each by the size of its movement. None where those have fewer than three
+    fit. Long chains count (`long_chains`), each by the size of its movement. A tip may lag by more than half a period:
+    each place's lag is taken within half a period of the place above. None where those chains have fewer than three
     segments, or nothing moves.
     """
     chosen = long_chains(trace)
@@ -88,8 +89,8 @@ def lag(trace: Trace, hertz: float = 1.0, skip: float = 2.0) -> list[float] | No
         between = np.sum(rigid * np.conj(hair))
         if np.abs(between) < 1e-12:  # square metres: a millionth of a metre each; nothing moves at this frequency
             return None
-        result.append(float(np.degrees(np.angle(between))))
-    return result
+        result.append(np.angle(between))
+    return [float(degrees) for degrees in np.degrees(np.unwrap(result))]
 
 
 def first_harmonic(t: np.ndarray, values: np.ndarray, hertz: float) -> np.ndarray:
