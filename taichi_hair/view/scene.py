@@ -107,6 +107,11 @@ class Scene:
             return points
         return np.concatenate([points[first : first + count] for place, first, count in self._spans if place == which])
 
+    def groups(self):
+        """(avatar, first vertex, vertices, copies, first row of its materials) of each distinct avatar."""
+        rows = zip(self._groups, self._skinners, self._firsts, self.surfaces.first_material, strict=True)
+        return [(avatar, first, s.vertices, len(places), row) for (avatar, places), s, first, row in rows]
+
     def head_points(self, which: int = 0) -> np.ndarray:
         """(V, 3) positions of one avatar's head: vertices that follow its head node or nodes below, but no hair chain.
 
