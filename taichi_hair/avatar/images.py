@@ -91,8 +91,14 @@ def read_images(document: Document) -> Images:
         names.append(item.text("name") or (item.text("uri")[:60] if not item.text("uri").startswith("data:") else ""))
         data = _bytes(document, item)
         if data is not None:
+            from PIL.Image import DecompressionBombError
+
             try:
                 width, height = _header(data)
+            except DecompressionBombError as why:
+                raise item.error(
+                    "", f"more pixels than Pillow opens ({why})", f"at most {MAX_PIXELS:,} pixels"
+                ) from None
             except Exception as why:
                 reason = str(why).split(" <")[0] or type(why).__name__
                 document.log.warn(item.where, f"{names[-1]!r} is no picture that Pillow reads ({reason}); left out")

@@ -80,7 +80,7 @@ def _hair(avatar: Avatar, document: Document) -> dict:
 def _packed(document: Document, external: set[int], pictures: set[int], changed: dict):
     """Members and binary chunk of a file that holds its external buffers and images itself."""
     members = dict(changed)
-    views = copy.deepcopy(document.json.get("bufferViews", []))
+    views = [copy.deepcopy(item.value) for item in document.items("bufferViews")]
     binary = bytearray(document.binary or b"")
     place: dict[int, tuple[int, int]] = {}
     rest = []
@@ -95,8 +95,6 @@ def _packed(document: Document, external: set[int], pictures: set[int], changed:
                 place[index] = (0, 0)
         else:
             rest.append((index, item.value))
-    for view in views:
-        view.setdefault("buffer", 0)
     for index in sorted(pictures):
         _embed_picture(document, index, members, views, binary, place)
     first = {k: v for k, v in (document.json.get("buffers") or [{}])[0].items() if k not in ("uri", "byteLength")}
@@ -105,14 +103,25 @@ def _packed(document: Document, external: set[int], pictures: set[int], changed:
         place[index] = (len(buffers), 0)
         buffers.append(value)
     for view in views:
-        for body in (view, *(e for e in view.get("extensions", {}).values() if isinstance(e, dict) and "buffer" in e)):
-            buffer, shift = place[body["buffer"]] if not body.pop("_own", False) else (0, 0)
-            body["buffer"] = buffer
-            if shift:
-                body["byteOffset"] = body.get("byteOffset", 0) + shift
+        if view.pop("_own", False):
+            continue
+        extensions = view.get("extensions")
+        packed = [e for e in extensions.values() if isinstance(e, dict)] if isinstance(extensions, dict) else []
+        for body in (view, *packed):
+            _move(body, place)
     members["buffers"] = buffers or None
     members["bufferViews"] = views or None
     return members, bytes(binary)
+
+
+def _move(body: dict, place: dict[int, tuple[int, int]]) -> None:
+    """Point a buffer view, or a compressed stream, to where its buffer's bytes are now."""
+    index, offset = body.get("buffer"), body.get("byteOffset", 0)
+    if not isinstance(index, int) or index not in place or not isinstance(offset, int):
+        return  # a faulty view that nothing reads stays as it is
+    body["buffer"], shift = place[index]
+    if shift:
+        body["byteOffset"] = offset + shift
 
 
 def _embed_picture(document: Document, index: int, members: dict, views: list, binary: bytearray, place) -> None:

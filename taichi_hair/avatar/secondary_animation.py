@@ -13,7 +13,7 @@ from .fields import Item, describe
 from .nodes import label
 from .skeleton import Skeleton
 from .springs import Spring, SpringJoint
-from .vrm import BONES, checked_humanoid, note_gravity, settings
+from .vrm import BONES, checked_humanoid, colliders_of, note_gravity, settings
 
 END_LENGTH = 0.07  # metres: VRM 0.x lets a joint without children swing as if it were this long
 DEFAULTS = (1.0, 0.4, 0.0, 0.02)  # UniVRM's VRMSpringBone component: stiffness, drag, gravity power, hit radius
@@ -38,7 +38,7 @@ class Old:
 
     humanoid: dict[str, int]
     first_person: dict[int, str]
-    groups: list[tuple[Item, list[Spring], list[int]]] = field(default_factory=list)
+    groups: list[tuple[Item, list[Spring], tuple[int, ...]]] = field(default_factory=list)
     colliders: list[Collider] = field(default_factory=list)
 
     def springs(self, first: int) -> list[Spring]:
@@ -137,19 +137,17 @@ def _colliders(document: Document, skeleton: Skeleton, group: Item, colliders: l
     return own
 
 
-def _bone_group(document: Document, skeleton: Skeleton, group: Item, members) -> tuple[list[Spring], list[int]]:
+def _bone_group(document: Document, skeleton: Skeleton, group: Item, members) -> tuple[list[Spring], tuple[int, ...]]:
     """Springs of one bone group (each root and every descendant swings) and its collider numbers."""
     name = group.text("comment") or group.where.rpartition(".")[2]
-    roots = []
-    for root in group.value.get("bones") or []:
-        if root == -1:
-            document.log.warn(group.where, "a root bone is -1; left out")
-            continue
-        roots.append(root)
-    roots = Item({"bones": roots}, group.where, group.file).indices("bones", len(skeleton))
+    listed = group.value.get("bones")
+    if isinstance(listed, list) and -1 in listed:
+        document.log.warn(group.where, "a root bone is -1; left out")
+        listed = [root for root in listed if root != -1]
+    roots = Item({"bones": listed}, group.where, group.file).indices("bones", len(skeleton))
     if not roots:
         document.log.note(group.where, f"bone group {name!r} has no bones; nothing of it moves")
-        return [], []
+        return [], ()
     keys = ("stiffiness", "dragForce", "gravityPower", "hitRadius")  # the first is spelled so in the specification
     values = settings(document, group, keys, DEFAULTS)
     if not group.has("stiffiness") and group.has("stiffness"):
@@ -157,14 +155,12 @@ def _bone_group(document: Document, skeleton: Skeleton, group: Item, members) ->
     gravity = _vector(group, "gravityDir", (0.0, -1.0, 0.0))
     note_gravity(document, group, gravity, values[2])
     center = group.integer("center", -1, low=-1, below=len(skeleton))
-    groups = list(dict.fromkeys(group.indices("colliderGroups", len(members))))
-    document.charge(8 * sum(len(members[g]) for g in groups), group.where)
-    own = [c for g in groups for c in members[g]]
+    own = colliders_of(document, group, members)
     joint = SpringJoint(-1, values[0], values[1], values[2], gravity, values[3])
     springs = []
     for root in dict.fromkeys(roots):
         springs.extend(_from_root(document, skeleton, group, name, root, joint, center))
-    return springs, list(dict.fromkeys(own))
+    return springs, own
 
 
 def _from_root(document, skeleton: Skeleton, group: Item, name: str, root: int, joint: SpringJoint, center: int):

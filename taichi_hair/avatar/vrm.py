@@ -110,9 +110,7 @@ def _spring(document: Document, skeleton: Skeleton, item: Item, members: list[li
     if not joints:
         document.log.warn(item.where, f"spring {name!r} has no joints; left out")
         return None
-    groups = list(dict.fromkeys(item.indices("colliderGroups", len(members))))
-    document.charge(8 * sum(len(members[group]) for group in groups), item.where)
-    colliders = [c for group in groups for c in members[group]]
+    colliders = colliders_of(document, item, members)
     center = item.integer("center", -1, low=-1, below=len(skeleton))
     read = tuple(_joint(document, skeleton, joint, name) for joint in joints)
     if center >= 0 and center != read[0].node and _below(skeleton, center, {j.node for j in read}):
@@ -121,7 +119,17 @@ def _spring(document: Document, skeleton: Skeleton, item: Item, members: list[li
             f"the center {label(skeleton, center)} of spring {name!r} hangs on its own joints; taken as none",
         )
         center = -1
-    return Spring(item.where, name, read, tuple(dict.fromkeys(colliders)), center)
+    return Spring(item.where, name, read, colliders, center)
+
+
+def colliders_of(document: Document, item: Item, members: list[list[int]]) -> tuple[int, ...]:
+    """Colliders of the groups that an object lists under `colliderGroups`, in that order, each once."""
+    groups = tuple(dict.fromkeys(item.indices("colliderGroups", len(members))))
+    key = ("colliders", groups)
+    if key not in document.cache:  # springs that list the same groups share one tuple
+        document.charge(64 * sum(len(members[group]) for group in groups), item.where)
+        document.cache[key] = tuple(dict.fromkeys(c for group in groups for c in members[group]))
+    return document.cache[key]
 
 
 def _below(skeleton: Skeleton, node: int, joints: set[int]) -> bool:
