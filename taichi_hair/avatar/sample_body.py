@@ -164,6 +164,14 @@ def torso_rings(y: np.ndarray, columns: int = COLUMNS) -> np.ndarray:
     return np.stack([x, y, z + centre], axis=-1)
 
 
+def front_z(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """z of the torso's front at x and y of one shape, metres."""
+    x, y = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
+    ring = torso_rings(y.ravel())[:, : COLUMNS // 2 + 1]  # from +x over +z to -x
+    z = [np.interp(-at, -points[:, 0], points[:, 2]) for at, points in zip(x.ravel(), ring, strict=True)]
+    return np.array(z).reshape(x.shape)
+
+
 def arm_rings(x: np.ndarray, angle: np.ndarray) -> np.ndarray:
     """Points (R, N, 3) of the left arm and palm at distances x (R,), at `angle` (N,) or (R, N) from +z by +y."""
     height, depth = np.moveaxis(table(_ARM, x), -1, 0)[:, :, None]

@@ -10,6 +10,7 @@ from .sample_body import ARM_Y, ARM_Z, COLUMNS, body_weights, leg, leg_weights, 
 from .sample_mesh import (
     Surface,
     both,
+    compact,
     loft,
     merge,
     mix,
@@ -17,7 +18,6 @@ from .sample_mesh import (
     power,
     ring_angles,
     smoothstep,
-    spline,
     surface,
     table,
 )
@@ -127,23 +127,41 @@ def sailor_collar(neckline: Neckline, lift: float) -> tuple[Surface, Surface]:
     return collar, stripe
 
 
-def skirt(rows, pleats: int, depth: float, hem: float = 0.004) -> Surface:
-    """A skirt through `rows` (y rising, half width, front, back) in metres, with knife pleats that open downward."""
+def _pleated(rows, y: np.ndarray, pleats: int, depth: float) -> np.ndarray:
+    """Points (R, 6 * pleats, 3) of a skirt at heights y (R,); column 5 of each pleat lies in the fold."""
     rows = np.asarray(rows, dtype=np.float64)
-    columns = 6 * pleats
-    y = np.linspace(rows[0, 0], rows[-1, 0], 18)
     width, front, back = np.moveaxis(table(rows, y), -1, 0)[..., None]
-    angle = ring_angles(columns)
+    angle = ring_angles(6 * pleats)
     fold = np.tile([0.0, 0.28, 0.55, 0.80, 1.0, 0.45], pleats) - 0.5
-    down = 1.0 - (y - y[0]) / (y[-1] - y[0])
+    down = 1.0 - (y - rows[0, 0]) / (rows[-1, 0] - rows[0, 0])
     more = 1.0 + (depth * (0.12 + 0.88 * down))[:, None] * fold
     sine = np.sin(angle)
     x, z = width * np.cos(angle) * more, np.where(sine > 0, front, back) * sine * more - 0.004
-    rings = np.stack([x, np.broadcast_to(y[:, None], x.shape), z], axis=-1)
+    return np.stack([x, np.broadcast_to(y[:, None], x.shape), z], axis=-1)
+
+
+def skirt(rows, pleats: int, depth: float, hem: float = 0.004) -> tuple[Surface, Surface]:
+    """A skirt through `rows` (y rising, half width, front, back) in metres, with knife pleats that open downward.
+
+    The second surface holds the faces inside the folds, for a darker colour.
+    """
+    low, high = rows[0][0], rows[-1][0]
+    rings = _pleated(rows, np.linspace(low, high, 18), pleats, depth)
     inside = rings[:12] - _outward(rings[:12]) * hem
-    shell = np.concatenate([inside[::-1], rings])
+    whole = loft(np.concatenate([inside[::-1], rings]), "open", "open")
+    folded = np.any(whole.triangles % 6 == 5, axis=1) & np.all(whole.triangles >= 12 * 6 * pleats, axis=1)
+    parts = [compact(surface(whole.positions, whole.triangles[which])) for which in (~folded, folded)]
+    return tuple(p.weighted(skirt_weights(p.positions, high, low)) for p in parts)
+
+
+def skirt_band(rows, pleats: int, depth: float, low: float, high: float, lift: float) -> Surface:
+    """A band on a skirt of the same rows, pleats and depth between two heights, `lift` metres off."""
+    y = np.linspace(low, high, 4)
+    rings = _pleated(rows, y, pleats, depth)
+    out = _outward(rings)
+    shell = np.concatenate([rings[:1] - out[:1] * 0.001, rings + out * lift, rings[-1:] - out[-1:] * 0.001])
     piece = loft(shell, "open", "open")
-    return piece.weighted(skirt_weights(piece.positions, y[-1], y[0]))
+    return piece.weighted(skirt_weights(piece.positions, rows[-1][0], rows[0][0]))
 
 
 def _outward(rings: np.ndarray) -> np.ndarray:
@@ -176,8 +194,14 @@ def belt(y0: float, y1: float, lift: float) -> Surface:
 
 def shorts(hem: float, thick: float) -> Surface:
     """Shorts down to the height `hem`."""
-    pelvis = torso_rings(np.linspace(0.775, 0.955, 10))
-    pelvis = loft(pelvis + _outward(pelvis) * thick, "flat", "open")
+    y = np.linspace(0.735, 0.955, 14)
+    pelvis = torso_rings(y)
+    # Between the legs the pelvis rounds off to a crotch.
+    taper = table([(0.735, 0.35, 0.62), (0.77, 0.72, 0.85), (0.81, 1.0, 1.0)], y)[:, None]
+    pelvis = (pelvis + _outward(pelvis) * thick) * np.stack(
+        [taper[..., 1], np.ones_like(taper[..., 0]), taper[..., 0]], axis=-1
+    )
+    pelvis = loft(pelvis, "flat", "open")
     pelvis = pelvis.weighted(
         mix(
             leg_weights(pelvis.positions),
@@ -241,75 +265,6 @@ def shoes(sole: float = 0.014, collar: float = 0.006, shaft: float = 0.0) -> tup
     return both(merge(*pieces)), both(base.weighted(leg_weights(base.positions)))
 
 
-def bow(centre, facing, up, size: float, tails: float = 1.0) -> Surface:
-    """A bow: two loops, a knot and two ends, in metres; carried by nothing yet."""
-    centre = np.asarray(centre, dtype=np.float64)
-    facing = np.asarray(facing, dtype=np.float64) / np.linalg.norm(facing)
-    side = np.cross(up, facing)
-    side /= np.linalg.norm(side)
-    up = np.cross(facing, side)
-    angle = ring_angles(14)
-    t = np.linspace(0.0, 1.0, 14)
-    high, thick = (
-        np.moveaxis(
-            table(
-                [
-                    (0.0, 0.10, 0.10),
-                    (0.25, 0.26, 0.16),
-                    (0.65, 0.44, 0.20),
-                    (0.88, 0.40, 0.16),
-                    (0.97, 0.24, 0.10),
-                    (1.0, 0.02, 0.02),
-                ],
-                t,
-            ),
-            -1,
-            0,
-        )
-        * size
-    )
-    pieces = []
-    for sign in (-1.0, 1.0):
-        middle = (
-            centre
-            + np.outer(t, side * sign * size)
-            + np.outer(0.18 * size * np.sin(np.pi * 0.5 * t), up)
-            - np.outer(0.20 * size * t**2, facing)
-        )
-        rings = (
-            middle[:, None]
-            + (high[:, None] * np.sin(angle))[..., None] * up
-            + (thick[:, None] * np.cos(angle))[..., None] * facing
-        )
-        pieces.append(loft(rings))
-        if tails:
-            path = spline(
-                [
-                    centre,
-                    centre + side * sign * 0.20 * size - up * 0.45 * size * tails + facing * 0.06 * size,
-                    centre + side * sign * 0.42 * size - up * 1.15 * size * tails,
-                ],
-                12,
-            )
-            wide = table([(0.0, 0.08), (0.3, 0.15), (0.9, 0.24), (1.0, 0.20)], np.linspace(0, 1, 12))[..., 0] * size
-            flat = (
-                path[:, None]
-                + (wide[:, None] * np.cos(angle))[..., None] * side
-                + (0.05 * size * np.sin(angle))[None, :, None] * facing
-            )
-            pieces.append(loft(flat))
-    ball = np.linspace(-1.0, 1.0, 9)
-    radius = np.sqrt(np.clip(1.0 - ball**2, 0.0, 1.0)) ** 0.7
-    knot = (
-        centre
-        + (ball * 0.19 * size)[:, None, None] * up
-        + (radius[:, None] * np.cos(angle))[..., None] * side * 0.17 * size
-        + (radius[:, None] * np.sin(angle))[..., None] * facing * 0.20 * size
-    )
-    pieces.append(loft(knot))
-    return merge(*pieces)
-
-
 def hood() -> Surface:
     """A hood that lies on the back and round the neck."""
     angle = np.radians(np.linspace(-128.0, 128.0, 41))  # 0 at the back
@@ -331,46 +286,4 @@ def hood() -> Surface:
     rings[..., 1] += (radius[:, None] * 0.9) * along - fall[:, None] * np.clip(-along + 0.4 * across, 0, 1.2)
     rings = rings[:, :-1]
     piece = loft(rings)
-    return piece.weighted(body_weights(piece.positions))
-
-
-def cord(points, radius: float) -> Surface:
-    """A round cord through `points`, thicker at its end."""
-    path = spline(points, 14)
-    size = radius * table([(0.0, 1.0), (0.84, 1.0), (0.88, 1.7), (1.0, 1.6)], np.linspace(0, 1, 14))[..., 0]
-    a = ring_angles(8)
-    along = np.gradient(path, axis=0)
-    along /= np.linalg.norm(along, axis=1, keepdims=True)
-    u = np.cross(along, [0.0, 0.0, 1.0])
-    u /= np.linalg.norm(u, axis=1, keepdims=True)
-    v = np.cross(along, u)
-    rings = path[:, None] + size[:, None, None] * (
-        np.cos(a)[None, :, None] * u[:, None] + np.sin(a)[None, :, None] * v[:, None]
-    )
-    piece = loft(rings)
-    return piece.weighted(body_weights(piece.positions))
-
-
-def patch(x: np.ndarray, y: np.ndarray, lift: float) -> Surface:
-    """A thin pad on the front of the torso over the grid x (R, C), y (R, C), `lift` metres off the body."""
-    z = np.empty_like(x)
-    for row in range(len(x)):
-        ring = torso_rings(y[row, :1])[0][: COLUMNS // 2 + 1]
-        z[row] = np.interp(-x[row], -ring[:, 0], ring[:, 2])
-    grid = np.stack([x, y, z + lift], axis=-1)
-    rim = np.concatenate([grid[0], grid[1:, -1], grid[-1, -2::-1], grid[-2:0:-1, 0]])
-    rows, columns = x.shape
-    ids = np.arange(rows * columns).reshape(rows, columns)
-    a, b, c, d = ids[:-1, :-1], ids[:-1, 1:], ids[1:, 1:], ids[1:, :-1]
-    front = surface(
-        grid.reshape(-1, 3),
-        np.concatenate([np.stack([a, b, c], -1).reshape(-1, 3), np.stack([a, c, d], -1).reshape(-1, 3)]),
-    )
-    wall = np.concatenate([rim, rim - [0.0, 0.0, 0.012]])
-    i = np.arange(len(rim))
-    j = np.roll(i, -1)
-    edge = surface(
-        wall, np.concatenate([np.stack([i, i + len(rim), j + len(rim)], -1), np.stack([i, j + len(rim), j], -1)])
-    )
-    piece = merge(front, edge)
     return piece.weighted(body_weights(piece.positions))

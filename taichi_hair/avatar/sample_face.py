@@ -108,15 +108,28 @@ def ears() -> Surface:
         (0.50, 0.0070),
     ]
     rings = np.stack([outline * f + [d, 0.0, 0.0] for f, d in profile])
+    return both(loft(_beside_head(rings), "open", "flat").on("head"))
+
+
+def _beside_head(p: np.ndarray) -> np.ndarray:
+    """Points (..., 3) of an upright ear, x away from the head, put at the left of the head and spread."""
     lean, flare = np.radians(12.0), np.radians(24.0)
-    y, z = (
-        rings[..., 1] * np.cos(lean) - rings[..., 2] * np.sin(lean) * -1,
-        rings[..., 2] * np.cos(lean) - rings[..., 1] * np.sin(lean),
-    )
-    x = rings[..., 0] * np.cos(flare) - z * np.sin(flare)
-    z = z * np.cos(flare) + rings[..., 0] * np.sin(flare) * -0.3
-    piece = loft(np.stack([x + 0.0795, y + 1.3790, z - 0.010], axis=-1), "open", "flat")
-    return both(piece.on("head"))
+    y = p[..., 1] * np.cos(lean) + p[..., 2] * np.sin(lean)
+    z = p[..., 2] * np.cos(lean) - p[..., 1] * np.sin(lean)
+    x = p[..., 0] * np.cos(flare) - z * np.sin(flare)
+    z = z * np.cos(flare) - 0.3 * p[..., 0] * np.sin(flare)
+    return np.stack([x + 0.0795, y + 1.3790, z - 0.010], axis=-1)
+
+
+def ear_folds() -> Surface:
+    """The line of the inner ear on both sides."""
+    angle = np.radians(np.linspace(10.0, 255.0, 20))
+    path = np.stack([np.full(20, 0.0105), 0.0165 * np.sin(angle), 0.0090 * np.cos(angle)], axis=1)
+    size = 0.0007 * np.sin(np.linspace(0.0, np.pi, 20)) ** 0.5
+    out = np.stack([np.zeros(20), np.sin(angle), np.cos(angle)], axis=1)
+    around = np.linspace(0.0, 2.0 * np.pi, 6, endpoint=False)
+    across = np.cos(around)[:, None] * out[:, None] + np.sin(around)[:, None] * np.array([1.6, 0.0, 0.0])
+    return both(loft(_beside_head(path[:, None] + size[:, None, None] * across)).on("head"))
 
 
 @dataclass(frozen=True)
@@ -217,11 +230,11 @@ def brows() -> Surface:
 def mouth() -> Surface:
     """A small smiling line, with a hint of the lower lip."""
     t = np.linspace(-1.0, 1.0, 33)
-    line = 1.3345 + 0.0022 * t**2 - 0.0006 * np.cos(2.2 * np.pi * t)
-    thick = 0.0013 * np.sqrt(np.clip(1.02 - t**2, 0.0, 1.0))
-    smile = _strip(0.5 + 0.5 * t, line - 0.5 * thick, line + 0.5 * thick, -0.0115, 0.0115, 0.0009)
-    lip = 1.3285 + 0.0006 * t**2
-    under = _strip(0.5 + 0.5 * t, lip - 0.35 * thick, lip + 0.1 * thick, -0.0040, 0.0040, 0.0009)
+    line = 1.3335 + 0.0034 * t**2 - 0.0005 * np.cos(np.pi * t)
+    thick = 0.0014 * np.sqrt(np.clip(1.03 - t**2, 0.0, 1.0))
+    smile = _strip(0.5 + 0.5 * t, line - 0.5 * thick, line + 0.5 * thick, -0.0120, 0.0120, 0.0009)
+    lip = 1.3275 + 0.0006 * t**2
+    under = _strip(0.5 + 0.5 * t, lip - 0.30 * thick, lip + 0.1 * thick, -0.0035, 0.0035, 0.0009)
     return merge(smile, under)
 
 
@@ -287,15 +300,32 @@ def face_texture(size: int = 256) -> bytes:
     return _png(image.filter(ImageFilter.GaussianBlur(size * 0.002)))
 
 
-def hair_texture(size: int = 128) -> bytes:
-    """PNG of what multiplies the hair colour: darker towards the root, fine strands along v."""
+def hair_texture(size: int = 256) -> bytes:
+    """PNG of what multiplies the hair colour: darker towards the root, thin strands along v."""
     u, v = np.meshgrid((np.arange(size) + 0.5) / size, (np.arange(size) + 0.5) / size)
-    strands = 0.5 + 0.5 * np.sin(2 * np.pi * (5.0 * u + 0.35 * np.sin(7.0 * u)))
-    strands = 1.0 - 0.16 * smoothstep(0.80, 0.97, strands) * smoothstep(0.05, 0.3, v)
-    shade = (0.86 + 0.14 * smoothstep(0.0, 0.55, v)) * strands
-    tip = 1.0 + 0.0 * v
-    grey = (255 * np.clip(shade * tip, 0.0, 1.0)).astype(np.uint8)
-    return _png(Image.fromarray(np.stack([grey] * 3, axis=-1)))
+    image = np.empty((size, size, 3))
+    image[:] = 255.0
+    root = 1.0 - smoothstep(0.0, 0.45, v)
+    image = _over(image, (214, 196, 206), 0.75 * root)
+    for centre, width, low, high, share in _STRANDS:
+        line = np.exp(-(((u - centre - 0.02 * np.sin(5.0 * v + 9.0 * centre)) / width) ** 2))
+        image = _over(
+            image,
+            (176, 150, 170),
+            share * line * smoothstep(low, low + 0.2, v) * (1.0 - smoothstep(high - 0.2, high, v)),
+        )
+    return _png(Image.fromarray(image.clip(0, 255).astype(np.uint8)))
+
+
+# centre, width, first and last v, strength of the strands drawn on every lock; u = 0.5 is the lock's other edge
+_STRANDS = (
+    (0.13, 0.010, 0.05, 0.80, 0.55),
+    (0.27, 0.014, 0.25, 1.15, 0.75),
+    (0.36, 0.008, 0.00, 0.55, 0.45),
+    (0.62, 0.010, 0.10, 0.85, 0.55),
+    (0.74, 0.014, 0.30, 1.15, 0.75),
+    (0.86, 0.008, 0.00, 0.60, 0.45),
+)
 
 
 def _png(image: Image.Image) -> bytes:

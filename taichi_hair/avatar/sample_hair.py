@@ -115,14 +115,15 @@ def lock(
     rings: int = 26,
     sides: int = 12,
     twist: float = 0.0,
-    groove: float = 0.0,
+    lobes: int = 0,
+    depth: float = 0.0,
 ) -> Surface:
     """A closed lock along the curve through `points` (K, 3); `width` and `thick` are half sizes in metres.
 
     `profile` lists the share of the size from root to tip. The flat side faces away from the head, or along `outward`,
     a direction (3,) or a function of the path (R, 3) that gives one for each ring; `bend` is the radius of
-    the hollow with which it wraps around the head (0 for none), `twist` a turn in radians towards the tip, `groove` the
-    depth of a furrow along the middle.
+    the hollow with which it wraps around the head (0 for none), `twist` a turn in radians towards the tip. `lobes`
+    furrows as deep as the share `depth` of the size divide it lengthwise.
     """
     path = spline(points, rings)
     t = np.linspace(0.0, 1.0, rings)
@@ -143,10 +144,10 @@ def lock(
     turn = twist * smoothstep(0.3, 1.0, t)[:, None]
     side, out = np.cos(turn) * side + np.sin(turn) * out, np.cos(turn) * out - np.sin(turn) * side
     angle = ring_angles(sides)
-    u = (width * size)[:, None] * np.cos(angle)
+    furrow = 1.0 - depth * np.abs(np.cos(0.5 * lobes * angle)) ** 5 * smoothstep(0.05, 0.3, t)[:, None]
+    u = (width * size)[:, None] * np.cos(angle) * furrow
     thin = size**0.75
-    ridge = 1.0 - groove * np.exp(-((np.cos(angle) / 0.35) ** 2))
-    n = (thick * thin)[:, None] * np.sin(angle) * ridge
+    n = (thick * thin)[:, None] * np.sin(angle) * furrow
     if bend:
         n = n - u * u / (2.0 * bend)
     rings_ = path[:, None] + u[..., None] * side[:, None] + n[..., None] * out[:, None]
@@ -165,14 +166,17 @@ def _ring_of(piece: Surface, rings: np.ndarray) -> np.ndarray:
     return np.argmin(np.abs(v[:, None] - along[None]), axis=1)
 
 
-def cap(hairline, lift: float, rows: int = 18, columns: int = 56) -> Surface:
-    """A shell over the scalp from the crown down to `hairline`: rows of azimuth (0 to 180) and elevation, degrees."""
+def cap(hairline, lift: float, crown: float = 0.009, rows: int = 18, columns: int = 56) -> Surface:
+    """A shell over the scalp from the crown down to `hairline`: rows of azimuth (0 to 180) and elevation, degrees.
+
+    It lies `lift` metres off the skull, and `crown` more on top.
+    """
     azimuth = np.degrees(ring_angles(columns))
     folded = np.minimum(azimuth, 360.0 - azimuth)
     low = table(hairline, folded)[..., 0]
     t = np.linspace(0.0, 1.0, rows)[:, None]
     elevation = low + (90.0 - low) * t
-    height = lift * (0.35 + 0.65 * smoothstep(0.0, 0.25, t)) + 0.0 * elevation
+    height = lift * (0.35 + 0.65 * smoothstep(0.0, 0.25, t)) + crown * smoothstep(35.0, 90.0, elevation)
     rings = skull(azimuth, elevation, height)
     inner = skull(azimuth, low + 1.0, -0.012 + 0.0 * low)
     return loft(np.concatenate([inner[None], rings]), "flat", "open").on("head")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import sample_clothes as c
+from . import sample_trims as trims
 from .sample_body import arm_rings, body_weights, hands, leg, suit
 from .sample_face import Look
-from .sample_mesh import Surface, both, loft, merge, smoothstep, table
+from .sample_mesh import Surface, both, loft, merge, smoothstep
 
 Pieces = dict[tuple[str, str], Surface]  # by mesh and material name
 
@@ -29,6 +30,7 @@ SKIN = {
     "face": Paint("#ffe6d5", "#f7bfae", 0.45, 0.0009, "face"),
     "skin": Paint("#ffe6d5", "#f2b3a3", 0.10, 0.0009),
     "eye": Paint("#ffffff", "#ffffff", 1.0, 0.0, "eye"),
+    "crease": Paint("#e2a08e", "#e2a08e", 1.0, 0.0),
     "mouth": Paint("#a85050", "#a85050", 1.0, 0.0),
 }
 
@@ -48,19 +50,18 @@ def sailor() -> Pieces:
     puff = c.shaped_sleeve([(0.10, 1.0, 0.0), (0.15, 1.10, 0.0), (0.19, 1.20, 0.004), (0.215, 1.08, 0.002)])
     blouse = c.top(0.925, neck, 0.215, 0.008, sleeve=puff, loose=0.004)
     collar, stripe = c.sailor_collar(neck, 0.0135)
-    ribbon = c.bow((0.0, 1.138, 0.0895), (0, 0.12, 1), (0, 1, 0), 0.046, 1.25)
+    ribbon = trims.bow((0.0, 1.138, 0.0895), (0, 0.12, 1), (0, 1, 0), 0.046, 1.25)
     cuffs = c.sleeve_band(0.208, 0.226, 0.0468, 0.006)
-    skirt = c.skirt(
-        [
-            (0.715, 0.212, 0.178, 0.192),
-            (0.80, 0.180, 0.142, 0.156),
-            (0.88, 0.146, 0.112, 0.112),
-            (0.935, 0.119, 0.094, 0.080),
-            (0.965, 0.1090, 0.0880, 0.0710),
-        ],
-        20,
-        0.095,
+    rows = (
+        (0.715, 0.212, 0.178, 0.192),
+        (0.80, 0.180, 0.150, 0.156),
+        (0.88, 0.146, 0.112, 0.112),
+        (0.935, 0.119, 0.094, 0.080),
+        (0.965, 0.1090, 0.0880, 0.0710),
     )
+    skirt, folds = c.skirt(rows, 20, 0.11)
+    hem = c.skirt_band(rows, 20, 0.11, 0.731, 0.7385, 0.0012)
+    waist = c.skirt_band(rows, 20, 0.11, 0.941, 0.967, 0.0030)
     upper, sole = c.shoes()
     return {
         **skin(True, 0.36, 0.80),
@@ -69,7 +70,9 @@ def sailor() -> Pieces:
         ("shirt", "trim"): stripe,
         ("ribbon", "ribbon"): ribbon.weighted(body_weights(ribbon.positions)),
         ("skirt", "skirt"): skirt,
-        ("skirt", "collar"): c.belt(0.944, 0.972, 0.0185),
+        ("skirt", "fold"): folds,
+        ("skirt", "trim"): hem,
+        ("skirt", "collar"): waist,
         ("shoes", "socks"): c.sock(0.385, 0.0022),
         ("shoes", "leather"): upper,
         ("shoes", "sole"): sole,
@@ -91,30 +94,34 @@ def bell() -> Pieces:
         0.005,
         rows=5,
     )
-    rows = [
-        (0.600, 0.235, 0.205, 0.222),
-        (0.70, 0.204, 0.170, 0.186),
-        (0.80, 0.172, 0.134, 0.148),
-        (0.88, 0.145, 0.111, 0.111),
+    rows = (
+        (0.600, 0.232, 0.210, 0.222),
+        (0.70, 0.206, 0.182, 0.190),
+        (0.80, 0.176, 0.150, 0.152),
+        (0.88, 0.147, 0.118, 0.113),
         (0.94, 0.118, 0.093, 0.079),
-        (1.005, 0.1080, 0.0880, 0.0690),
-    ]
-    skirt = c.skirt(rows, 18, 0.060)
-    at = table(rows, np.array([0.612, 0.634]))
-    trim = c.skirt([(0.612, *(at[0] + 0.0022)), (0.634, *(at[1] + 0.0022))], 18, 0.060 * 0.94, hem=0.001)
+        (1.005, 0.1080, 0.0880, 0.0700),
+    )
+    skirt, folds = c.skirt(rows, 16, 0.095)
+    bands = [c.skirt_band(rows, 16, 0.095, *band) for band in ((0.613, 0.633, 0.0014), (0.978, 1.008, 0.0035))]
+    front = np.array([[0.0065, 1.215], [-0.0065, 1.215], [-0.0065, 1.000], [0.0065, 1.000]])
+    rim = np.concatenate(
+        [np.linspace(a, b, 12, endpoint=False) for a, b in zip(front, np.roll(front, -1, 0), strict=True)]
+    )
+    placket = trims.badge(rim, 0.0145, 0.008)
+    buttons = [trims.badge(trims.disc(0.0, y, 0.0055), 0.0168, 0.008) for y in (1.165, 1.115, 1.065)]
     upper, sole = c.shoes(sole=0.018, shaft=0.205)
-    brooch = c.bow((0.0, 1.238, 0.0470), (0, 0.35, 1), (0, 1, -0.35), 0.030, 1.5)
+    brooch = trims.bow((0.0, 1.238, 0.0470), (0, 0.35, 1), (0, 1, -0.35), 0.030, 1.5)
     hem = sleeve_trim(0.474, 0.4995, 0.0100, wide)
     return {
         **skin(False, 0.60, 0.60),
         ("shirt", "cloth"): blouse,
-        ("shirt", "trim"): hem,
-        ("shirt", "collar"): collar,
+        ("shirt", "trim"): merge(hem, *buttons),
+        ("shirt", "collar"): merge(collar, placket),
         ("ribbon", "ribbon"): brooch.weighted(body_weights(brooch.positions)),
         ("skirt", "skirt"): skirt,
-        ("skirt", "trim"): merge(
-            trim.weighted(c.skirt_weights(trim.positions, 1.0, 0.60)), c.belt(0.982, 1.012, 0.0175)
-        ),
+        ("skirt", "fold"): folds,
+        ("skirt", "trim"): merge(*bands),
         ("legs", "socks"): both(leg(0.07, 0.80, 0.0015, rows=26)),
         ("shoes", "leather"): upper,
         ("shoes", "sole"): sole,
@@ -170,12 +177,11 @@ def hoodie() -> Pieces:
         ]
     )
     hoody = c.top(0.850, c.round_neck(1.272, 0.012), 0.515, 0.0155, sleeve=baggy, loose=0.010)
-    x, y = np.meshgrid(np.linspace(-1.0, 1.0, 17), np.linspace(0.885, 0.975, 9))
-    x = x * (0.074 - 0.026 * ((y - 0.885) / 0.09) ** 1.5)
-    pocket = c.patch(x, y, 0.0300)
+    pocket = trims.badge(trims.slab(0.076, 0.076, 0.046, 0.888, 0.972), 0.0305, 0.012)
+    print_ = trims.badge(trims.star(0.0, 1.085, 0.040), 0.0190, 0.006)
     cords = merge(
         *(
-            c.cord(
+            trims.cord(
                 [
                     (s * 0.026, 1.252, 0.040),
                     (s * 0.030, 1.225, 0.068),
@@ -193,7 +199,9 @@ def hoodie() -> Pieces:
     return {
         **skin(False, 0.56, 0.80),
         ("shirt", "cloth"): merge(hoody, c.hood()),
-        ("shirt", "trim"): merge(c.belt(0.836, 0.870, 0.0300), c.sleeve_band(0.508, 0.534, 0.0268, 0.006), cords),
+        ("shirt", "trim"): merge(
+            c.belt(0.836, 0.870, 0.0300), print_, c.sleeve_band(0.508, 0.534, 0.0268, 0.006), cords
+        ),
         ("shirt", "collar"): pocket,
         ("shorts", "skirt"): c.shorts(0.665, 0.010),
         ("shoes", "socks"): socks,
@@ -219,6 +227,7 @@ PAINTS = {
         "collar": Paint("#33477f", "#222c5c"),
         "trim": Paint("#ffffff", "#ccd0ea", 0.0, 0.0),
         "ribbon": Paint("#e0444e", "#a02440"),
+        "fold": Paint("#2a3768", "#222a58"),
         "skirt": Paint("#38497f", "#232c5a"),
         "socks": Paint("#2c3560", "#1c2144"),
         "leather": Paint("#7c4a34", "#4f2b29"),
@@ -230,8 +239,9 @@ PAINTS = {
         "brow": Paint("#9a78bc", "#9a78bc", 1.0, 0.0),
         "cloth": Paint("#fff9ee", "#d8c6d2"),
         "collar": Paint("#fffaf0", "#d8c6d2"),
-        "trim": Paint("#eec366", "#b98243", 0.0, 0.0006),
+        "trim": Paint("#eec366", "#b98243", 0.0, 0.0008),
         "ribbon": Paint("#4c4d96", "#32306c"),
+        "fold": Paint("#3b3b7e", "#222a58"),
         "skirt": Paint("#4c4d96", "#32306c"),
         "socks": Paint("#3c3a5e", "#292747"),
         "leather": Paint("#6b4760", "#432b44"),

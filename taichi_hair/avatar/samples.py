@@ -12,6 +12,7 @@ from . import sample_face as face
 from . import sample_styles as styles
 from .sample_body import ROLES, bones
 from .sample_glb import Figure, write_glb
+from .sample_layered import layered
 from .sample_mesh import merge
 from .sample_outfits import LOOKS, OUTFITS, PAINTS, SKIN
 from .sample_rig import shapes, sleeve_bones
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .avatar import Avatar
 
 SAMPLES = ("ponytail", "layered", "twin-tails")
-_STYLES = {"ponytail": styles.ponytail, "layered": styles.layered, "twin-tails": styles.twin_tails}
+_STYLES = {"ponytail": styles.ponytail, "layered": layered, "twin-tails": styles.twin_tails}
 _CLOTH = {"ponytail": 0.006, "layered": 0.006, "twin-tails": 0.013}  # metres: how far the top lies off the skin
 
 
@@ -46,6 +47,7 @@ def figure(name: str) -> Figure:
         ("face", "eye"): face.eye_balls(),
         ("face", "lash"): face.lashes(),
         ("face", "brow"): face.brows(),
+        ("face", "crease"): face.ear_folds(),
         ("face", "mouth"): face.mouth(),
     }
     for part in (OUTFITS[name](), style.pieces):
