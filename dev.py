@@ -159,9 +159,9 @@ class Environment:
         """Path of a command that was installed into the environment."""
         return str(self.bin / (name + ".exe" if os.name == "nt" else name))
 
-    def run(self, *command: str) -> int:
-        """Run a command from the project's folder; its exit code."""
-        return subprocess.run(command, cwd=self.root).returncode
+    def run(self, *command: str, cwd: Path | None = None) -> int:
+        """Run a command, from the project's folder unless another is given; its exit code."""
+        return subprocess.run(command, cwd=cwd or self.root).returncode
 
 
 def say(text: str) -> None:
@@ -170,9 +170,11 @@ def say(text: str) -> None:
 
 
 def demo(environment: Environment, arguments: list) -> int:
-    """`taichi-hair demo`: a window, or without a display a picture, a film and the table of measures."""
+    """`taichi-hair demo`: a window, or without a display a picture, a film and the table of measures in out/."""
     environment.ensure()
-    return environment.run(environment.tool("taichi-hair"), "demo", *arguments)
+    # Its own --output comes later on the line than this one, and wins.
+    command = [environment.tool("taichi-hair"), "demo", "--output", str(environment.root / "out")]
+    return environment.run(*command, *arguments, cwd=Path.cwd())
 
 
 def lint(environment: Environment, arguments: list) -> int:

@@ -203,13 +203,27 @@ def test_a_failure_of_any_part_of_the_tests_is_a_failure(dev, tmp_path, failing,
         def tool(self, name):
             return name
 
-        def run(self, *command):
+        def run(self, *command, cwd=None):
             name = next(part for part in ("ruff", "lint-imports", "pytest") if part in command)
             ran.append(name)
             return code if name == failing else 0
 
     assert dev.test(Tools(), []) == code
     assert ran == ["ruff", "lint-imports", "pytest"], "every part runs, the tests last"
+
+
+def test_demo_runs_where_its_user_stands_and_writes_into_out(dev, tmp_path, monkeypatch):
+    environment = dev.Environment(tmp_path / "checkout")
+    ran = []
+    monkeypatch.setattr(environment, "ensure", lambda *extras: ran.append(extras))
+    monkeypatch.setattr(environment, "run", lambda *command, cwd: ran.append((command, cwd)) or 7)
+    monkeypatch.chdir(tmp_path)
+    assert dev.demo(environment, ["own.vrm"]) == 7
+    extras, (command, cwd) = ran
+    assert extras == (), "a demo needs nothing of development"
+    out = str(tmp_path / "checkout" / "out")
+    assert command == (environment.tool("taichi-hair"), "demo", "--output", out, "own.vrm")
+    assert cwd == tmp_path
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
