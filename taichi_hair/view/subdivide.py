@@ -22,6 +22,18 @@ BEND_SHORTEST = 0.006  # metres
 BEND_ROUNDS = 2
 LOW_POLY = 25000  # triangles; a mesh of more has a smooth toon edge as it is
 STEPS = np.arange(1, 8) / 8.0
+LARGE = 12.0  # texels along the longest edge, above which a triangle is searched at MANY points instead of a FEW
+
+
+def _grid(n: int) -> np.ndarray:
+    """(S, 3) barycentric points inside a triangle, n to a side."""
+    i, j = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    inside = i + j < n
+    a, b = (i[inside] + 1 / 3) / n, (j[inside] + 1 / 3) / n
+    return np.stack([a, b, 1.0 - a - b], axis=1)
+
+
+FEW, MANY = _grid(2), _grid(10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +56,7 @@ def subdivide(points, normals, uvs, triangles, materials, textures, rounds: int 
     weights = np.tile([1.0, 0.0, 0.0], (count, 1))
     faces, parents = np.array(triangles, dtype=np.int64), np.arange(len(triangles))
     points, normals, uvs = (np.array(a, dtype=np.float64) for a in (points, normals, uvs))
+    fresh = np.ones(len(faces), dtype=bool)  # faces that the round before has not looked at already
     for turn in range(rounds):
         sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=2)  # (T, 3, 2)
         keys, index = np.unique(sides[..., 0] * len(points) + sides[..., 1], return_inverse=True)
@@ -55,7 +68,7 @@ def subdivide(points, normals, uvs, triangles, materials, textures, rounds: int 
         if turn < BEND_ROUNDS and len(triangles) < LOW_POLY:
             split = (np.sum(normals[a] * normals[b], axis=1) < BEND) & (length > BEND_SHORTEST)
         for material, (pixels, wrap) in textures.items():
-            own = np.flatnonzero(materials[parents] == material)
+            own = np.flatnonzero(fresh & (materials[parents] == material))
             if len(own):
                 _mark(split, faces, index, edges, length, uvs, own, pixels, wrap)
         if not split.any():
@@ -69,7 +82,7 @@ def subdivide(points, normals, uvs, triangles, materials, textures, rounds: int 
         normals = np.concatenate([normals, middle])
         new_corners, new_weights = _blend(corners[chosen], weights[chosen])
         corners, weights = np.concatenate([corners, new_corners]), np.concatenate([weights, new_weights])
-        faces, parents = _cut(faces, parents, at[index])
+        faces, parents, fresh = _cut(faces, parents, at[index])
     return FineMesh(corners.astype(np.int32), weights, faces.astype(np.int32), parents)
 
 
@@ -89,14 +102,16 @@ def _mark(split, faces, index, edges, length, uvs, own, pixels, wrap) -> None:
     quiet = own[~split[index[own]].any(axis=1)]
     longest = index[quiet][np.arange(len(quiet)), np.argmax(length[index[quiet]], axis=1)]
     quiet, longest = quiet[free[longest]], longest[free[longest]]
-    if len(quiet):
-        corner = uvs[faces[quiet]]  # (Q, 3, 2)
-        colors = sample(pixels, corner.reshape(-1, 2), wrap, linear=False).reshape(-1, 3, 4)
-        share = np.array([[1, 1, 1], [4, 1, 1], [1, 4, 1], [1, 1, 4]]) / np.array([[3.0], [6], [6], [6]])
-        inside = np.einsum("sk,qkc->qsc", share, corner)
-        found = sample(pixels, inside.reshape(-1, 2), wrap, linear=False).reshape(len(quiet), len(share), 4)
-        error = np.abs(found - np.einsum("sk,qkc->qsc", share, colors)).max(axis=(1, 2))
-        split[longest[error > TOLERANCE]] = True
+    large = texel[longest] > LARGE
+    for chosen, share in ((quiet[~large], FEW), (quiet[large], MANY)):
+        if len(chosen):
+            corner = uvs[faces[chosen]]  # (Q, 3, 2)
+            colors = sample(pixels, corner.reshape(-1, 2), wrap, linear=False).reshape(-1, 3, 4)
+            inside = np.einsum("sk,qkc->qsc", share, corner).reshape(-1, 2)
+            found = sample(pixels, inside, wrap, linear=False).reshape(len(chosen), len(share), 4)
+            error = np.abs(found - np.einsum("sk,qkc->qsc", share, colors)).max(axis=(1, 2))
+            edge = longest[large] if share is MANY else longest[~large]
+            split[edge[error > TOLERANCE]] = True
 
 
 def _blend(corners: np.ndarray, weights: np.ndarray):
@@ -115,7 +130,7 @@ def _blend(corners: np.ndarray, weights: np.ndarray):
 
 
 def _cut(faces: np.ndarray, parents: np.ndarray, at: np.ndarray):
-    """Faces (T, 3) cut at the new vertices `at` (T, 3) on their sides ab, bc and ca, -1 where a side stays whole."""
+    """Faces (T, 3) cut at new vertices `at` (T, 3) on their sides ab, bc, ca (-1: whole); parents; which are new."""
     number = (at >= 0).sum(axis=1)
     out, origin = [faces[number == 0]], [parents[number == 0]]
     # Turn each face so that with one cut it is side ab, and with two cuts side ca stays whole.
@@ -134,7 +149,7 @@ def _cut(faces: np.ndarray, parents: np.ndarray, at: np.ndarray):
             origin.append(parents[chosen])
     faces, parents = np.concatenate(out), np.concatenate(origin)
     order = np.argsort(parents, kind="stable")
-    return faces[order], parents[order]
+    return faces[order], parents[order], (order >= (number == 0).sum())
 
 
 def textures_of(avatar, first_material: int) -> dict:
