@@ -134,7 +134,7 @@ def test_extended_shapes_replace_the_base_shape_and_need_none(shape, kind, base)
     ],
 )
 def test_limits_are_read_in_radians_and_brought_into_their_range(limit, kind, angles):
-    glb, line, _ = rig()
+    glb, _, _ = rig()
     joints = glb.json["extensions"]["VRMC_springBone"]["springs"][0]["joints"]
     joints[1]["extensions"] = {"VRMC_springBone_limit": {"specVersion": "1.0-draft", "limit": limit}}
     (chain,) = glb.load().hair.chains
