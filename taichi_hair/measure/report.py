@@ -90,7 +90,8 @@ class Report:
         table.add_column("measure", no_wrap=True)
         table.add_column("unit")
         for name in self.solvers:
-            table.add_column(TITLES.get(name, name), justify="right")
+            title = TITLES.get(name, name).replace(" (", "\n(")
+            table.add_column(title, justify="right", min_width=max(map(len, title.split())))
         for name, (label, unit, digits) in ROWS.items():
             values = [getattr(found, name) for found in self.solvers.values()]
             if any(value is not None for value in values):
