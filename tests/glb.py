@@ -90,9 +90,10 @@ class Glb:
         self.extend("VRMC_springBone", body)
 
     def bytes(self) -> bytes:
-        if self.data and "buffers" not in self.json:
-            self.json["buffers"] = [{"byteLength": len(self.data)}]
-        return pack(json.dumps(self.json, ensure_ascii=False).encode(), bytes(self.data) if self.data else None)
+        content = self.json
+        if self.data and "buffers" not in content:
+            content = {**content, "buffers": [{"byteLength": len(self.data)}]}
+        return pack(json.dumps(content, ensure_ascii=False).encode(), bytes(self.data) if self.data else None)
 
     def load(self, name: str = "test.glb") -> Avatar:
         return load_bytes(self.bytes(), name)
