@@ -10,8 +10,8 @@ import pytest
 
 from taichi_hair.avatar.avatar import load
 from taichi_hair.view import surface
-from taichi_hair.view.camera import frame
-from taichi_hair.view.overlay import overlay
+from taichi_hair.view.camera import Camera, frame
+from taichi_hair.view.overlay import overlay, tube_radius
 from taichi_hair.view.raster import Raster
 from taichi_hair.view.scene import Scene, hair_parts
 
@@ -86,6 +86,21 @@ def test_the_head_is_what_follows_the_head_node():
     np.testing.assert_allclose([low[1], high[1]], [1.2, 1.6], atol=1e-5)  # a ball of 0.2 m around (0, 1.4, 0)
     headless = Scene(replace(figures.tailed(), humanoid={}))
     assert headless.head_points()[:, 1].min() > 1.4
+
+
+def test_the_hair_is_the_head_and_what_hangs_from_it():
+    scene = Scene(figures.tailed())
+    low, high = scene.hair_points().min(axis=0), scene.hair_points().max(axis=0)
+    np.testing.assert_allclose([low[1], high[1]], [1.0, 1.6], atol=1e-5)  # the tail's ball reaches from 1.4 to 1.0
+    np.testing.assert_allclose(low[2], -0.5, atol=1e-5)
+
+
+def test_chains_stay_visible_from_afar():
+    near, far = Camera(distance=1.0), Camera(distance=50.0)
+    assert tube_radius(near, 720) == pytest.approx(0.0028)
+    # 1.5 pixels at 50 m with 0.5 rad in 720 pixels: 1.5 * 2 tan(0.25) * 50 / 720.
+    assert tube_radius(far, 720) == pytest.approx(0.0532, abs=1e-4)
+    assert np.abs(overlay(Scene(figures.tailed()), colliders=False, tube=0.05).points[:, 0]).max() > 0.04
 
 
 def test_colourless_avatars_become_clay_with_tinted_hair():

@@ -13,6 +13,7 @@ SIDES = 6  # of a chain's tube
 RINGS = 10  # of a collider's half sphere
 ROUND = 20  # corners of a collider's ring
 TUBE = 0.0028  # metres, radius of a chain's tube; chosen for looks
+TUBE_PIXELS = 1.5  # radius at least, so that chains are seen from afar
 KNOT = 1.9  # radius of a joint, times the tube's
 ROOT_COLOR = np.array([0.18, 0.02, 0.55])  # linear; strands run from violet at the root ...
 TIP_COLOR = np.array([1.0, 0.45, 0.02])  # ... to orange at the tip
@@ -42,8 +43,16 @@ def empty_overlay() -> Overlay:
     )
 
 
-def overlay(scene, chains: bool = True, colliders: bool = True) -> Overlay | None:
-    """Chains and colliders of all avatars of a scene in the pose it was last updated to; None when there is nothing."""
+def tube_radius(camera, height: int) -> float:
+    """Radius in metres that shows a chain at the camera's target in a picture of that height."""
+    return max(TUBE, TUBE_PIXELS * 2.0 * np.tan(0.5 * camera.fov) * camera.distance / height)
+
+
+def overlay(scene, chains: bool = True, colliders: bool = True, tube: float = TUBE) -> Overlay | None:
+    """Chains and colliders of all avatars of a scene in the pose it was last updated to; None when there is nothing.
+
+    `tube` is the radius of a chain in metres.
+    """
     shapes = []
     for avatar, worlds in zip(scene.avatars, scene.worlds, strict=True):
         if colliders:
@@ -51,7 +60,7 @@ def overlay(scene, chains: bool = True, colliders: bool = True) -> Overlay | Non
     split = sum(len(s[3]) for s in shapes)
     for avatar, worlds in zip(scene.avatars, scene.worlds, strict=True):
         if chains and avatar.hair.chains:
-            shapes.append(_tubes(*_segments(avatar, worlds)))
+            shapes.append(_tubes(*_segments(avatar, worlds), tube))
     if not shapes:
         return None
     starts = np.concatenate([[0], np.cumsum([len(s[0]) for s in shapes])])
@@ -73,7 +82,7 @@ def _segments(avatar: Avatar, worlds: np.ndarray):
     return np.concatenate(starts), np.concatenate(ends), np.concatenate(along)
 
 
-def _tubes(starts: np.ndarray, ends: np.ndarray, along: np.ndarray):
+def _tubes(starts: np.ndarray, ends: np.ndarray, along: np.ndarray, tube: float):
     """Tapering tubes with a knot at each joint."""
     axis = ends - starts
     length = np.linalg.norm(axis, axis=1, keepdims=True)
@@ -87,8 +96,8 @@ def _tubes(starts: np.ndarray, ends: np.ndarray, along: np.ndarray):
     rings = [(-KNOT, 0.0, 0.2), (0.0, 0.0, KNOT), (KNOT, 0.0, 1.0), (0.0, 1.0, 0.6)]
     points, normals, colors = [], [], []
     for beads, share, radius in rings:
-        centre = starts + axis * (np.minimum(beads * TUBE, 0.4 * length) + share * length)
-        points.append(centre[:, None] + ring * (radius * TUBE))
+        centre = starts + axis * (np.minimum(beads * tube, 0.4 * length) + share * length)
+        points.append(centre[:, None] + ring * (radius * tube))
         normals.append(ring)
         place = along[:, :1] + share * (along[:, 1:] - along[:, :1])
         color = ROOT_COLOR + place * (TIP_COLOR - ROOT_COLOR)

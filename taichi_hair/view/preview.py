@@ -9,19 +9,22 @@ import sys
 from ..avatar.avatar import load
 from ..sim.backend import init
 from .camera import VIEWS, frame
-from .overlay import overlay
+from .overlay import overlay, tube_radius
 from .picture import save_picture, sheet
 from .raster import Raster
 from .scene import Scene
 
 DEFAULT = ("front", "three_quarter", "side", "back", "face")
 CLOSE = ("face", "face_side", "face_three_quarter", "face_back")
+HAIR = ("hair", "hair_side", "hair_three_quarter", "hair_back")
 
 
 def camera_for(scene: Scene, view: str, aspect: float):
-    """Camera of a named view: the whole figure, or with a name that starts in `face` the head alone."""
+    """Camera of a named view: the whole figure, the head (names in CLOSE) or the head with its hair (names in HAIR)."""
     if view in CLOSE:
         return frame(scene.head_points(), view[5:] or "front", fov=20.0, aspect=aspect, margin=1.25)
+    if view in HAIR:
+        return frame(scene.hair_points(), view[5:] or "front", fov=24.0, aspect=aspect)
     return frame(scene.positions(), view, aspect=aspect)
 
 
@@ -31,10 +34,11 @@ def preview(
     """Contact sheet (H, W, 3) uint8 of an avatar at rest, one cell of width x height pixels per view."""
     scene = Scene(avatar)
     raster = Raster(scene)
-    over = overlay(scene, chains, colliders) if chains or colliders else None
-    cells = [
-        raster.picture(camera_for(scene, view, width / height), width, height, samples, overlay=over) for view in views
-    ]
+    cells = []
+    for view in views:
+        camera = camera_for(scene, view, width / height)
+        over = overlay(scene, chains, colliders, tube_radius(camera, height)) if chains or colliders else None
+        cells.append(raster.picture(camera, width, height, samples, overlay=over))
     return sheet(cells, captions=[view.replace("_", " ") for view in views])
 
 
@@ -43,7 +47,9 @@ def main(arguments=None) -> int:
     parser = argparse.ArgumentParser(prog="python -m taichi_hair.view.preview", description=__doc__.splitlines()[0])
     parser.add_argument("avatar", help="GLB, glTF or VRM file")
     parser.add_argument("-o", "--output", required=True, help="PNG or WebP file to write")
-    parser.add_argument("--views", default=",".join(DEFAULT), help=f"comma-separated: {', '.join((*VIEWS, *CLOSE))}")
+    parser.add_argument(
+        "--views", default=",".join(DEFAULT), help=f"comma-separated: {', '.join((*VIEWS, *CLOSE, *HAIR))}"
+    )
     parser.add_argument("--size", default="480x720", help="pixels of one view, WIDTHxHEIGHT")
     parser.add_argument("--samples", type=int, default=2, help="samples along each side of a pixel")
     parser.add_argument("--chains", action="store_true", help="draw the hair chains")
@@ -54,9 +60,9 @@ def main(arguments=None) -> int:
     except ValueError:
         parser.error(f"--size {args.size!r}: wanted WIDTHxHEIGHT, such as 640x960")
     views = tuple(v.strip() for v in args.views.split(",") if v.strip())
-    unknown = [v for v in views if v not in VIEWS and v not in CLOSE]
+    unknown = [v for v in views if v not in (*VIEWS, *CLOSE, *HAIR)]
     if unknown or not views:
-        parser.error(f"--views {args.views!r}: wanted names from {', '.join((*VIEWS, *CLOSE))}")
+        parser.error(f"--views {args.views!r}: wanted names from {', '.join((*VIEWS, *CLOSE, *HAIR))}")
     try:
         avatar = load(args.avatar)
         init("cpu")

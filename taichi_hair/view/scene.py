@@ -107,6 +107,13 @@ class Scene:
             return points
         return np.concatenate([points[first : first + count] for place, first, count in self._spans if place == which])
 
+    def hair_points(self, which: int = 0) -> np.ndarray:
+        """(V, 3) positions of one avatar's head and of all hair that hangs from it: what a close-up of hair shows."""
+        avatar = self.avatars[which]
+        joints = _hair_joints(avatar)
+        share = np.concatenate([_share(avatar, part, joints) for part in avatar.parts])
+        return np.concatenate([self.head_points(which), self.positions(which)[share > HAIR_SHARE]])
+
     def groups(self):
         """(avatar, first vertex, vertices, copies, first row of its materials) of each distinct avatar."""
         rows = zip(self._groups, self._skinners, self._firsts, self.surfaces.first_material, strict=True)
@@ -152,21 +159,30 @@ def _share(avatar: Avatar, part, nodes: np.ndarray) -> np.ndarray:
     return (nodes[avatar.skins[part.skin].joints][part.joints] * part.weights).sum(axis=1)
 
 
+def _scalp(avatar: Avatar) -> np.ndarray:
+    """(N,) whether a node is the head or hangs from it; every node of an avatar without a head."""
+    inside = np.full(len(avatar.skeleton), "head" not in avatar.humanoid)
+    if "head" in avatar.humanoid:
+        inside[_below(avatar, avatar.humanoid["head"])] = True
+    return inside
+
+
+def _hair_joints(avatar: Avatar) -> np.ndarray:
+    """(N,) whether a node is moved by a hair chain that hangs from the head."""
+    joints = np.zeros(len(avatar.skeleton), dtype=bool)
+    joints[avatar.hair.joints] = True
+    return joints & _scalp(avatar)
+
+
 def hair_parts(avatar: Avatar) -> list[int]:
     """Mesh parts that are hair: weighted to joints of chains that hang below the head (to any chain without a head).
 
     A part with few such weights counts, too, when it sits on the head and shares its material with one that has many:
     the cap of hair above a pony tail.
     """
-    head = avatar.humanoid.get("head")
-    scalp = np.zeros(len(avatar.skeleton), dtype=bool)
-    scalp[:] = head is None
-    if head is not None:
-        scalp[_below(avatar, head)] = True
-    joints = np.zeros(len(avatar.skeleton), dtype=bool)
-    joints[avatar.hair.joints] = True
-    moving = [_share(avatar, part, joints & scalp).mean() > HAIR_SHARE for part in avatar.parts]
-    if head is None:
+    joints, scalp = _hair_joints(avatar), _scalp(avatar)
+    moving = [_share(avatar, part, joints).mean() > HAIR_SHARE for part in avatar.parts]
+    if "head" not in avatar.humanoid:
         return [i for i, moves in enumerate(moving) if moves]
     materials = {part.material for part, moves in zip(avatar.parts, moving, strict=True) if moves}
     found = []

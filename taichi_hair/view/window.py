@@ -15,7 +15,7 @@ import taichi as ti
 
 from .camera import Camera, frame
 from .display import WindowError, require_window
-from .overlay import Overlay, overlay
+from .overlay import Overlay, overlay, tube_radius
 from .raster import Raster, Stage
 from .scene import Scene
 
@@ -195,7 +195,9 @@ class Window:
             self._changed_at = now
         still = now - self._changed_at > STILL_AFTER
         state = (look, still, None if still else self._clock)
-        over = overlay(self.scene, self.chains, self.colliders) if self.chains or self.colliders else None
+        over = None
+        if self.chains or self.colliders:
+            over = overlay(self.scene, self.chains, self.colliders, tube_radius(self.camera, height))
         self._painter.draw(
             self._window, self._canvas, self.camera, (width, height), still, state == self._drawn, self.stage, over
         )
