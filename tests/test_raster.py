@@ -15,6 +15,7 @@ import taichi as ti
 from taichi_hair.avatar.images import srgb_to_linear
 from taichi_hair.view import toon
 from taichi_hair.view.camera import Camera, frame
+from taichi_hair.view.outline import merged_normals
 from taichi_hair.view.raster import Raster, Stage, key_light
 from taichi_hair.view.scene import Scene
 from taichi_hair.view.surface import linear_to_srgb
@@ -93,6 +94,19 @@ def test_random_triangles_equal_a_ray_caster(behind):
     wrong = ((expected < 0) != (picture.sum(-1) == 0)) | ((expected >= 0) & (cosine < 0.97))
     assert (expected >= 0).mean() > 0.3
     assert wrong.mean() < 0.002
+
+
+def test_a_floor_under_the_camera_is_drawn_up_to_the_near_plane():
+    camera = replace(LEVEL, pitch=0.15)
+    corners = np.array([[(-9.0, -0.4, 30.0), (9.0, -0.4, 30.0), (0.0, -0.4, -6.0)]])  # only the last lies in front
+    depth = (corners[0] - camera.eye) @ camera.axes[2]
+    assert (depth < 0).tolist() == [True, True, False]
+    picture = draw(
+        [figures.part(corners[0], [(0, 1, 2)], normals=[(0, 1, 0)] * 3)], [figures.flat([1, 1, 1])], camera, (80, 60)
+    )
+    expected = cast(corners, camera, 80, 60) >= 0
+    assert expected[-1].all() and 0.3 < expected.mean() < 0.7
+    assert ((picture.sum(-1) > 0) != expected).sum() <= 2
 
 
 def test_textures_lie_the_right_way_up_and_follow_perspective():
@@ -226,27 +240,18 @@ def test_lines_run_around_the_silhouette_only_where_the_mask_lets_them():
     assert red["masked"][0] < 5 and red["masked"][1] > 60
 
 
-def test_a_hull_does_not_tear_at_split_vertices():
-    corners = np.array([[x, y, z] for z in (0.5, -0.5) for y in (0.5, -0.5) for x in (-0.5, 0.5)])
-    faces = [(0, 2, 3, 1), (5, 7, 6, 4), (4, 6, 2, 0), (1, 3, 7, 5), (4, 0, 1, 5), (2, 6, 7, 3)]
-    points, normals, triangles = [], [], []
-    for a, b, c, d in faces:
-        n = np.cross(corners[b] - corners[a], corners[c] - corners[a])
-        triangles += [(len(points), len(points) + 1, len(points) + 2), (len(points), len(points) + 2, len(points) + 3)]
-        points += [corners[i] for i in (a, b, c, d)]
-        normals += [n / np.linalg.norm(n)] * 4
-    line = {"outline_width": 0.15, "outline_mode": "worldCoordinates", "outline_color": np.array([1.0, 0, 0])}
-    box = figures.part(points, triangles, normals=normals)
-    camera = replace(LEVEL, yaw=0.6, pitch=0.5)
-    picture = draw(
-        [box], [replace(figures.flat([0, 0, 1]), **line)], camera, (160, 160), stage=replace(EMPTY, outlines=True)
-    )
-    drawn = picture.sum(-1) > 0
-    # Cross every row and column: the figure is convex, so that what is drawn is one run without a gap.
-    for lines in (drawn, drawn.T):
-        for row in lines:
-            where = np.flatnonzero(row)
-            assert len(where) == 0 or where[-1] - where[0] + 1 == len(where)
+def test_a_hull_does_not_tear_at_split_vertices_nor_swallow_sheets():
+    # A corner of a cube, stored once for each of its three faces: all three move along the diagonal.
+    corner = figures.part([(1, 1, 1)] * 3, [(0, 1, 2)], normals=np.eye(3))
+    diagonal = np.full((3, 3), 3**-0.5)
+    np.testing.assert_allclose(merged_normals(figures.avatar([corner], []), [corner]), diagonal, atol=1e-12)
+    # The two sides of a sheet face away from each other: each keeps its own normal.
+    sheet = figures.part([(0, 0, 0)] * 2, [(0, 1, 0)], normals=[(0, 0, 1), (0, 0, -1)])
+    np.testing.assert_allclose(merged_normals(figures.avatar([sheet], []), [sheet]), sheet.normals)
+    # Equal places on different skins are stored in different spaces and have nothing to do with each other.
+    other = replace(corner, skin=1)
+    both = merged_normals(figures.avatar([corner, other], []), [corner, other])
+    np.testing.assert_allclose(both[:3], diagonal, atol=1e-12)
 
 
 def test_the_shadow_has_one_colour_and_lies_away_from_the_light():
@@ -300,6 +305,7 @@ from taichi_hair.sim.backend import init
 init("cpu", threads=int(sys.argv[1]))
 from taichi_hair.view.camera import frame
 from taichi_hair.view.overlay import overlay
+from taichi_hair.view.outline import merged_normals
 from taichi_hair.view.raster import Raster
 from taichi_hair.view.scene import Scene
 scene = Scene(figures.tailed())
