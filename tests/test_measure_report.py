@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 
 import pytest
@@ -58,13 +59,13 @@ def test_a_figure_that_is_not_a_number_is_refused():
 
 def test_the_table_sets_solvers_side_by_side():
     text = drawn(report(swing_mm=103.44, lag_deg=[6.1, 43.5, 52.8], length_error=1.23e-7))
-    lines = {line.split("│")[1].strip(): line for line in text.splitlines() if line.count("│") == 5}
+    rows = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
+    lines = {row[0]: row[1:] for row in rows}
     head = text[: text.index("swing, RMS")]
     assert all(word in head for word in ("earlier motion", "(spring-bone)", "rod"))
-    assert [cell.strip() for cell in lines["swing, RMS"].split("│")[1:5]] == ["swing, RMS", "mm", "95.0", "103.4"]
-    assert "6 44 53" in lines["lag at 1 Hz: root, middle, tip"]
-    assert "1.2e-07" in lines["length error, relative"]
-    assert " - " in lines["length error, relative"], "the other solver has a dash"
+    assert lines["swing, RMS"] == ["mm", "95.0", "103.4"]
+    assert lines["lag at 1 Hz, root to tip"] == ["deg", "-", "6 44 53"], "the solver that was not measured has a dash"
+    assert lines["length error, relative"] == ["-", "1.2e-07"]
     assert "occlusion" not in text
     assert "behind clothing" not in text, "a row that nothing fills is left out"
     assert "worst edge: mesh hair" in text

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from rich import box
 from rich.table import Table
 
 TITLES = {"spring-bone": "earlier motion (spring-bone)", "arc": "published improvement (arc)", "rod": "rod"}
@@ -21,7 +22,7 @@ ROWS = {
     "sag_mm": ("sag at rest, RMS", "mm", 4),
     "curl_deg": ("curl in motion", "deg", 1),
     "curl_rest_deg": ("curl at rest", "deg", 3),
-    "lag_deg": ("lag at 1 Hz: root, middle, tip", "deg", 0),
+    "lag_deg": ("lag at 1 Hz, root to tip", "deg", 0),
     "overshoot_pct": ("overshoot after a stop", "%", 0),
     "swings": ("swings after a stop", "", 0),
     "contact_depth_mm": ("depth in colliders", "mm", 2),
@@ -86,7 +87,7 @@ class Report:
     def table(self) -> Table:
         """Measures down, solvers across, a dash where nothing was measured; rows that no solver has are left out."""
         title = f"{self.avatar}, {self.motion}, {self.seconds:g} s, {self.backend}"
-        table = Table(title=title, caption="\n".join(self.notes) or None)
+        table = Table(title=title, caption="\n".join(self.notes) or None, box=box.SIMPLE)
         table.add_column("measure", no_wrap=True)
         table.add_column("unit")
         for name in self.solvers:
