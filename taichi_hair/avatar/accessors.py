@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .document import MAX_FILE, Document
@@ -49,7 +51,7 @@ def _decode(document: Document, item: Item, kind: str) -> np.ndarray:
     dtype = COMPONENTS[component]
     count = item.integer("count", low=0, below=MAX_FILE)
     shape = SHAPES[kind]
-    elements = count * int(np.prod(shape, dtype=np.int64))
+    elements = count * math.prod(shape)
     view = item.integer("bufferView", None, below=len(document.items("bufferViews")))
     document.charge(elements * 8, item.where)
     if view is None:
@@ -62,9 +64,9 @@ def _decode(document: Document, item: Item, kind: str) -> np.ndarray:
     if len(shape) == 2:
         values = values.swapaxes(1, 2)  # stored column by column
     if dtype.kind == "f":
-        # Values beyond 1e30 overflow in products, so they are no more use than infinity.
-        good = np.abs(values) <= 1e30
-        if not good.all():
+        # Values beyond 1e30 overflow in products, so they are no more use than infinity. NaN fails both comparisons.
+        if count and not (values.min() >= -1e30 and values.max() <= 1e30):
+            good = np.abs(values) <= 1e30
             bad = int(np.argmin(good.reshape(count, -1).all(axis=1)))
             raise item.error("", f"a value in element {bad} that is NaN or not finite", "finite numbers")
         return values.astype(np.float64)
@@ -80,7 +82,7 @@ def _strided(document: Document, item: Item, view: int, offset: int, dtype, shap
     rows = shape[0] if len(shape) == 2 else 1
     column = dtype.itemsize * rows
     padded = column + (-column % 4 if len(shape) == 2 else 0)  # matrix columns start at multiples of four bytes
-    size = padded * shape[1] if len(shape) == 2 else dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    size = padded * shape[1] if len(shape) == 2 else dtype.itemsize * math.prod(shape)
     stride = stride or size
     if stride < size:
         raise item.error(
@@ -105,7 +107,7 @@ def _strided(document: Document, item: Item, view: int, offset: int, dtype, shap
 def view_bytes(document: Document, index: int) -> tuple[memoryview, int | None]:
     """Bytes of buffer view `index` and its stride (None where tight), decompressed where it is compressed."""
     item = document.items("bufferViews")[index]
-    for name in MESHOPT:
+    for name in MESHOPT if item.has("extensions") else ():
         packed = item.extension(name)
         if packed is not None:
             key = ("view", index)

@@ -37,6 +37,7 @@ class Document:
     log: Log = field(default_factory=Log)
     taken: int = 0  # bytes of memory charged so far
     _buffers: dict[int, memoryview] = field(default_factory=dict)
+    _lists: dict[str, list[Item]] = field(default_factory=dict)
     cache: dict = field(default_factory=dict)  # decoded accessors and buffer views
 
     @cached_property
@@ -45,10 +46,9 @@ class Document:
 
     def items(self, key: str) -> list[Item]:
         """The objects of a top-level list, read once."""
-        lists = self.__dict__.setdefault("_lists", {})
-        if key not in lists:
-            lists[key] = self.root.children(key)
-        return lists[key]
+        if key not in self._lists:
+            self._lists[key] = self.root.children(key)
+        return self._lists[key]
 
     def error(self, part: str, found: str, wanted: str) -> AssetError:
         return AssetError(self.file, part, found, wanted)
@@ -209,19 +209,25 @@ def _glb_chunks(data: memoryview, name: str) -> tuple[bytes, memoryview | None, 
     return text, binary, len(data) - length
 
 
+_STEPS = np.zeros(256, dtype=np.int8)
+_STEPS[[ord("{"), ord("[")]] = 1
+_STEPS[[ord("}"), ord("]")]] = -1
+
+
 def json_depth(text: bytes) -> int:
     """How deep brackets nest in JSON text; brackets inside strings do not count."""
-    codes = np.frombuffer(text.replace(b"\\\\", b"  ").replace(b'\\"', b"  "), dtype=np.uint8)
-    deepest = depth = quotes = 0
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"  ").replace(b'\\"', b"  ")
+    codes = np.frombuffer(text, dtype=np.uint8)
+    deepest = depth = inside = 0
     for start in range(0, len(codes), 1 << 20):  # in pieces, because the sums need more room than the text
         piece = codes[start : start + (1 << 20)]
-        seen = quotes + np.cumsum(piece == ord('"'), dtype=np.int32)
-        opens = (piece == ord("{")) | (piece == ord("["))
-        closes = (piece == ord("}")) | (piece == ord("]"))
-        steps = np.where(seen % 2 == 0, opens.astype(np.int32) - closes, 0)
-        levels = depth + np.cumsum(steps, dtype=np.int32)
+        quoted = np.bitwise_xor.accumulate((piece == ord('"')).view(np.uint8)) ^ inside
+        steps = _STEPS[piece]
+        at = np.flatnonzero(steps)
+        levels = depth + np.cumsum(np.where(quoted[at], 0, steps[at]), dtype=np.int64)
         deepest = max(deepest, int(levels.max(initial=0)))
-        depth, quotes = int(levels[-1]), int(seen[-1]) % 2
+        depth, inside = int(levels[-1]) if len(levels) else depth, int(quoted[-1])
     return deepest
 
 

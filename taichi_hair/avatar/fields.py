@@ -45,6 +45,9 @@ class Item:
 
     def integer(self, key: str, default=REQUIRED, low: int = 0, below: int | None = None):
         """Whole number in [low, below); `default` where the key is missing or null."""
+        value = self.value.get(key)
+        if type(value) is int and low <= value and (below is None or value < below):
+            return value
         wanted = f"a whole number from {low}" + (f" to {below - 1}" if below is not None else "")
         value = self._get(key, default, wanted)
         if value is None:
@@ -65,6 +68,8 @@ class Item:
         return self._finite(key, value)
 
     def _finite(self, key: str, value) -> float:
+        if type(value) is float and -1e30 <= value <= 1e30:
+            return value
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.error(key, describe(value), "a finite number")
         try:

@@ -139,6 +139,15 @@ class PartReader:
             raise item.error(f"attributes.{key}", f"{len(value)} elements", f"{count}, as many as POSITION has")
         return np.asarray(value, dtype=np.float64)
 
+    def _joints(self, item: Item, attributes: dict, key: str, count: int) -> np.ndarray:
+        value = attributes[key]
+        if not isinstance(value, np.ndarray):
+            value = read_accessor(self.document, value, ("VEC4",))
+        if len(value) != count or value.dtype.kind != "u":
+            found = f"{len(value)} elements of type {value.dtype}"
+            raise item.error(f"attributes.{key}", found, f"{count} times four unsigned integers")
+        return value
+
     def _triangles(self, item: Item, attributes: dict, mode: int, count: int, where: str) -> np.ndarray:
         """(T, 3) int32 corners; strips and fans taken apart, their degenerate triangles left out."""
         accessor = item.integer("indices", None)
@@ -200,41 +209,42 @@ class PartReader:
         joints, weights = [], []
         self.document.charge(count * 96 * len(sets), where)
         for n in sets:
-            joints.append(self._array(item, attributes, f"JOINTS_{n}", ("VEC4",), count))
+            joints.append(self._joints(item, attributes, f"JOINTS_{n}", count))
             weights.append(self._array(item, attributes, f"WEIGHTS_{n}", ("VEC4",), count))
-        joints = np.concatenate(joints, axis=1)
-        weights = np.concatenate(weights, axis=1)
+        joints = np.concatenate(joints, axis=1) if len(sets) > 1 else joints[0]
+        weights = np.concatenate(weights, axis=1) if len(sets) > 1 else weights[0]
         limit = len(self.skins[skin].joints)
-        bad = ((joints < 0) | (joints >= limit) | (joints != np.floor(joints))) & (weights != 0.0)
+        carries = weights != 0.0
+        bad = (joints >= limit) & carries
         if bad.any():
             vertex = int(np.argmax(bad.any(axis=1)))
-            found = f"joint {joints[vertex][bad[vertex]][0]:g} for vertex {vertex}"
+            found = f"joint {joints[vertex][bad[vertex]][0]} for vertex {vertex}"
             raise item.error("attributes.JOINTS_0", found, f"joints below the skin's {limit}")
-        joints = np.where(weights != 0.0, joints, 0).astype(np.int32)
+        joints = np.where(carries, joints, 0).astype(np.int32)
         if len(sets) > 1:
-            used = max(4, int((weights != 0.0).sum(axis=1).max(initial=0)))
+            used = max(4, int(carries.sum(axis=1).max(initial=0)))
             order = np.argsort(-weights, axis=1, kind="stable")[:, :used]
             joints, weights = np.take_along_axis(joints, order, axis=1), np.take_along_axis(weights, order, axis=1)
         return skin, joints, self._repaired(weights, where)
 
     def _repaired(self, weights: np.ndarray, where: str) -> np.ndarray:
         log = self.document.log
-        if (weights < 0.0).any():
+        if weights.min(initial=0.0) < 0.0:
             log.warn(
                 where, f"WEIGHTS_0: {int((weights < 0).any(axis=1).sum())} vertices have negative weights; taken as 0"
             )
             weights = np.maximum(weights, 0.0)
         total = weights.sum(axis=1)
-        empty = total < 1e-9
-        if empty.any():
+        if total.min(initial=1.0) < 1e-9:
+            empty = total < 1e-9
             log.warn(
                 where, f"WEIGHTS_0: {int(empty.sum())} vertices have no weight; they follow the skin's first joint"
             )
             weights = np.where(empty[:, None], np.eye(1, weights.shape[1]), weights)
             total = np.where(empty, 1.0, total)
         # Normalised bytes of four influences sum to 1 within 4/255 at worst, so only more than that is a fault.
-        off = np.abs(total - 1.0)
-        if (off > 0.016).any():
+        if len(total) and not 0.984 <= total.min() <= total.max() <= 1.016:
+            off = np.abs(total - 1.0)
             worst = float(total[np.argmax(off)])
             log.warn(
                 where,
@@ -246,8 +256,8 @@ class PartReader:
 def _unit_normals(positions: np.ndarray, normals: np.ndarray | None, triangles: np.ndarray) -> np.ndarray:
     """(V, 3) unit normals; the triangles' where the file has none or a vertex has a zero one."""
     if normals is not None:
-        length = np.linalg.norm(normals, axis=1, keepdims=True)
-        if (length > 1e-9).all():
+        length = np.sqrt(np.einsum("ij,ij->i", normals, normals))[:, None]
+        if length.min(initial=1.0) > 1e-9:
             return normals / length
     corners = positions[triangles]
     flat = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
