@@ -12,6 +12,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from taichi_hair.avatar.sample_mesh import loft, spline, table
 from taichi_hair.avatar.samples import SAMPLES, figure, sample, sample_glb, write_sample
 
 REQUIRED = (
@@ -201,6 +202,8 @@ def test_roots_stay_on_the_head_and_tips_on_the_chain(name):
         if material != "hair":
             continue
         assert set(piece.weights) <= moving | {"head"}, mesh
+        root = piece.uvs[:, 1] == 0.0
+        assert np.all(piece.weights["head"][root] == 1.0), mesh
     for strand in made.strands:
         own = [p for (_, m), p in made.pieces.items() if m == "hair" and strand.bones[-2] in p.weights]
         assert max(p.weights[strand.bones[-2]].max() for p in own) > 0.99, strand.name
@@ -250,3 +253,38 @@ def test_sample_is_an_avatar():
         assert avatar.name == name
         assert [len(c) for c in avatar.hair.chains] == [s.count for s in figure(name).strands]
         assert not avatar.warnings
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_weights_change_smoothly(name):
+    for (mesh, material), piece in figure(name).pieces.items():
+        edges = np.concatenate([piece.triangles[:, [0, 1]], piece.triangles[:, [1, 2]], piece.triangles[:, [2, 0]]])
+        step = np.zeros(len(edges))
+        for w in piece.weights.values():
+            step += 0.5 * np.abs(w[edges[:, 0]] - w[edges[:, 1]])
+        span = np.linalg.norm(piece.positions[edges[:, 0]] - piece.positions[edges[:, 1]], axis=1)
+        # At 100 per metre all weight would pass from one bone to the next within a centimetre, which creases.
+        assert (step / np.maximum(span, 0.01)).max() < 60.0, (mesh, material)
+
+
+def test_splines_are_even_and_tables_stay_within_their_rows():
+    path = spline([(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 1, 2)], 50)
+    steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    assert steps.max() / steps.min() < 1.02
+    assert np.allclose(path[[0, -1]], [(0, 0, 0), (1, 1, 2)])
+    rows = [(0.0, 1.0), (1.0, 1.0), (2.0, 5.0), (3.0, 5.0)]
+    values = table(rows, np.linspace(0.0, 3.0, 301))[:, 0]
+    assert values[[0, 100, 200, 300]].tolist() == [1.0, 1.0, 5.0, 5.0]
+    assert values.min() > 1.0 - 1e-12 and values.max() < 5.0 + 1e-12 and np.all(np.diff(values) >= -1e-12)
+
+
+def test_a_loft_closes_its_ends_and_turns_outward():
+    angle = np.linspace(0.0, 2.0 * np.pi, 12, endpoint=False)
+    for turn in (1.0, -1.0):
+        ring = np.stack([np.cos(turn * angle), 0.0 * angle, np.sin(angle * turn)], axis=1)
+        tube = loft(np.stack([ring, ring + [0.0, 1.0, 0.0], ring * 0.0 + [0.0, 2.0, 0.0]]))
+        assert len(tube.positions) == 2 * 12 + 2  # two rings, the middle of the flat end, the tip
+        a, b, c = (tube.positions[tube.triangles[:, i]] for i in range(3))
+        volume = np.einsum("ij,ij->", np.cross(a, b), c) / 6.0
+        area = 0.5 * 12 * np.sin(np.pi / 6)  # of the 12-gon
+        assert volume == pytest.approx(area * (1.0 + 1.0 / 3.0))  # a prism under a pyramid

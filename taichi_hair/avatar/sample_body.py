@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from .sample_mesh import (
@@ -11,7 +9,6 @@ from .sample_mesh import (
     along_bones,
     both,
     bump,
-    compact,
     loft,
     merge,
     mix,
@@ -19,7 +16,6 @@ from .sample_mesh import (
     ring_angles,
     smoothstep,
     spline,
-    surface,
     table,
 )
 
@@ -44,8 +40,6 @@ _BONES = {
 ROLES = (*_BONES, *("right" + name[4:] for name in _BONES if name.startswith("left")))
 ARM_Y, ARM_Z = 1.216, -0.014  # metres: the arms' axis in the T-pose
 COLUMNS = 64
-_HOLE_COLUMNS, _HOLE_ROWS = 5, 6  # the armhole: half its columns, and its rows
-_HOLE_LOW, _HOLE_HIGH = 1.160, 1.243  # metres
 
 # y, half width, front, back, roundness exponent; metres
 _TORSO = [
@@ -181,134 +175,6 @@ def arm_rings(x: np.ndarray, angle: np.ndarray) -> np.ndarray:
     y = ARM_Y + height * power(np.sin(angle), 2.0 / n)
     z = ARM_Z + depth * power(np.cos(angle), 2.0 / n)
     return np.stack([np.broadcast_to(np.asarray(x)[:, None], y.shape), y, z], axis=-1)
-
-
-def suit(
-    bottom: float,
-    neckline: Callable[[np.ndarray], np.ndarray],
-    arm_end: float,
-    offset: Callable[[np.ndarray], np.ndarray],
-    rows: int = 14,
-    sleeve: Callable[[np.ndarray], np.ndarray] | None = None,
-    hem: float = 0.006,
-    upper: int = 8,
-) -> Surface:
-    """Torso and both arms as one smooth piece: skin or a garment cut from the body's shape.
-
-    `bottom` is the height of the lower edge, `neckline` the height of the upper edge at ring angles (C,), `arm_end` the
-    |x| where the sleeves end, `offset` the distance (V,) from the body at rest positions (V, 3). `sleeve` reshapes the
-    sleeve's points (V, 3). Edges are folded inward by `hem` metres. `rows` and `upper` count the rings below and above
-    the armhole.
-    """
-    angle = ring_angles(COLUMNS)
-    top = neckline(angle)
-    low = np.linspace(bottom, _HOLE_LOW, rows)
-    hole = np.linspace(_HOLE_LOW, _HOLE_HIGH, _HOLE_ROWS + 1)[1:]
-    high = np.linspace(0.0, 1.0, upper + 1)[1:, None]
-    y = np.concatenate(
-        [
-            np.broadcast_to(np.concatenate([low, hole])[:, None], (rows + _HOLE_ROWS, COLUMNS)),
-            hole[-1] + high * (np.maximum(top, hole[-1] + 0.004) - hole[-1]),
-        ]
-    )
-    dip = np.minimum((top - bottom) / (y[-1] - bottom), 1.0)
-    torso = torso_rings(bottom + (y - bottom) * dip)
-    r0, r1 = rows - 1, rows - 1 + _HOLE_ROWS
-    grid = np.arange(torso.shape[0] * COLUMNS).reshape(torso.shape[0], COLUMNS)
-    k = _HOLE_COLUMNS
-    columns = np.arange(-k, k + 1)
-    # Round the armhole counter-clockwise in the (z, y) plane: bottom towards the front, up, back over the top, down.
-    loop = np.concatenate(
-        [grid[r0, columns[:-1]], grid[r0:r1, columns[-1]], grid[r1, columns[:0:-1]], grid[r1:r0:-1, columns[0]]]
-    )
-    points = torso.reshape(-1, 3)
-    edge = points[loop]
-    around = np.unwrap(np.arctan2(edge[:, 1] - ARM_Y, edge[:, 2] - ARM_Z))
-    even = around.mean() - np.pi + 2 * np.pi * (np.arange(len(loop)) + 0.5) / len(loop)
-    reach = np.concatenate(
-        [
-            [0.120, 0.134, 0.150, 0.170],
-            np.linspace(0.19, arm_end, 26)[1:] if arm_end > 0.25 else np.linspace(0.17, arm_end, 10)[1:],
-        ]
-    )
-    turn = smoothstep(0.10, 0.22, reach)[:, None]
-    arm = arm_rings(reach, around + (even - around) * turn)
-    blend = smoothstep(0.100, 0.158, reach)[:, None, None]
-    arm = edge * (1.0 - blend) + arm * blend
-    arm[:4, :, 0] = (
-        edge[:, 0] + (reach[:4, None] - edge[:, 0]) * smoothstep(-0.4, 1.0, np.linspace(0.25, 1.0, 4))[:, None]
-    )
-    count = len(points)
-    positions = np.concatenate([points, arm.reshape(-1, 3), arm.reshape(-1, 3) * [-1.0, 1.0, 1.0]])
-    flip = (COLUMNS // 2 - np.arange(COLUMNS)) % COLUMNS
-    loops = (loop, (loop // COLUMNS) * COLUMNS + flip[loop % COLUMNS])
-    skip = np.zeros((torso.shape[0] - 1, COLUMNS), dtype=bool)
-    for c in (columns[:-1], (COLUMNS // 2 - 1 - columns[:-1]) % COLUMNS):
-        skip[r0:r1, c] = True
-    parts, ends = [_quads(grid, True)[~np.repeat(skip.ravel(), 2)][:, ::-1]], []
-    for side in (0, 1):
-        ids = count + side * arm[..., 0].size + np.arange(arm[..., 0].size).reshape(arm.shape[:2])
-        ids = np.concatenate([loops[side][None], ids])
-        parts.append(_quads(ids, True)[:, :: -1 if side == 0 else 1])
-        ends.append(ids)
-    triangles = np.concatenate(parts)
-    positions = _relax(positions, triangles, ends, grid)
-    body = surface(positions, triangles)
-    positions = positions + body.normals * offset(positions)[:, None]
-    for side, ids in enumerate(ends):
-        if sleeve is not None:
-            at = positions[ids[1:].ravel()] * [(1.0, -1.0)[side], 1.0, 1.0]
-            positions[ids[1:].ravel()] = sleeve(at) * [(1.0, -1.0)[side], 1.0, 1.0]
-    weights = body_weights(positions)
-    edges = [grid[0], grid[-1], ends[0][-1], ends[1][-1]]
-    return _hemmed(positions, triangles, weights, edges, [grid[2], grid[-2], ends[0][-3], ends[1][-3]], hem)
-
-
-def _quads(ids: np.ndarray, closed: bool) -> np.ndarray:
-    """Triangles over a grid of vertex numbers (R, C), counter-clockwise as rows go up and columns right."""
-    a, b = ids, np.roll(ids, -1, axis=1)
-    if not closed:
-        a, b = a[:, :-1], b[:, :-1]
-    quads = np.stack([np.stack([a[:-1], b[:-1], b[1:]], -1), np.stack([a[:-1], b[1:], a[1:]], -1)], axis=2)
-    return quads.reshape(-1, 3)
-
-
-def _relax(positions, triangles, ends, grid) -> np.ndarray:
-    """Shoulders smoothed: each vertex near the armhole moves to the mean of its neighbours, several times over."""
-    edges = np.unique(
-        np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1), axis=0
-    )
-    degree = np.maximum(np.bincount(edges.ravel(), minlength=len(positions)), 1)[:, None]
-    x = np.abs(positions[:, 0])
-    share = smoothstep(0.060, 0.095, x) * (1.0 - smoothstep(0.150, 0.200, x)) * smoothstep(1.11, 1.16, positions[:, 1])
-    share[np.concatenate([grid[0], grid[-1], ends[0][-1], ends[1][-1]])] = 0.0
-    for _ in range(14):
-        total = np.stack(
-            [
-                np.bincount(edges[:, 0], positions[edges[:, 1], c], minlength=len(positions))
-                + np.bincount(edges[:, 1], positions[edges[:, 0], c], minlength=len(positions))
-                for c in range(3)
-            ],
-            axis=1,
-        )
-        positions = positions + np.where(degree > 1, (0.6 * share)[:, None] * (total / degree - positions), 0.0)
-    return positions
-
-
-def _hemmed(positions, triangles, weights, edges, inner, hem: float) -> Surface:
-    """Open edges turned inward by `hem` metres and led back inside to the rings `inner`, so that cloth looks thick."""
-    body = surface(positions, triangles)
-    pieces = [body.weighted(weights)]
-    for edge, ring in zip(edges, inner, strict=True):
-        lip = positions[edge] - body.normals[edge] * hem
-        back = positions[ring] - body.normals[ring] * hem
-        rings = np.stack([positions[edge], lip, back])
-        strip = surface(rings.reshape(-1, 3), _quads(np.arange(rings[..., 0].size).reshape(rings.shape[:2]), True))
-        if np.einsum("ij,ij->", strip.normals[: len(edge)], positions[edge] - positions[ring]) < 0:
-            strip = surface(strip.positions, strip.triangles[:, ::-1])
-        carried = {bone: np.tile(w[edge], 3) for bone, w in weights.items()}
-        pieces.append(strip.weighted(carried))
-    return compact(merge(*pieces))
 
 
 def hands() -> Surface:

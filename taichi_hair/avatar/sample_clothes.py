@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .sample_body import ARM_Y, ARM_Z, COLUMNS, body_weights, leg, leg_weights, suit, torso_rings
+from .sample_body import ARM_Y, ARM_Z, COLUMNS, body_weights, leg, leg_weights, torso_rings
 from .sample_mesh import (
     Surface,
     both,
@@ -21,6 +21,7 @@ from .sample_mesh import (
     surface,
     table,
 )
+from .sample_suit import suit
 
 Neckline = Callable[[np.ndarray], np.ndarray]
 

@@ -240,8 +240,8 @@ def mouth() -> Surface:
 
 def eye_texture(look: Look, size: int = 256) -> bytes:
     """PNG of the left eye in its box: white with the lid's shadow, iris with a bright lower half, pupil, highlights."""
-    big = 4 * size
-    u, v = np.meshgrid((np.arange(big // 2) + 0.5) * 2 / big, (np.arange(big // 2) + 0.5) * 2 / big)
+    at = (np.arange(2 * size) + 0.5) / (2 * size)
+    u, v = np.meshgrid(at, at)
     dark, light = np.array(look.iris_dark, dtype=np.float64), np.array(look.iris, dtype=np.float64)
     image = np.empty((*u.shape, 3))
     image[:] = (252, 251, 253)
@@ -256,20 +256,12 @@ def eye_texture(look: Look, size: int = 256) -> bytes:
     down = smoothstep(0.10, 0.92, v)[..., None]
     body = dark * (1.0 - down) + light * down
     image = _over(image, body, r < 0.90)
-    glow = oval(0.485, 0.80, 0.25, 0.19)
-    image = _over(
-        image,
-        light * 0.45 + 255 * 0.55,
-        (smoothstep(1.0, 0.35, glow) if False else 1.0 - smoothstep(0.35, 1.0, glow)) * 0.85 * (r < 0.86),
-    )
+    glow = 1.0 - smoothstep(0.35, 1.0, oval(0.485, 0.80, 0.25, 0.19))
+    image = _over(image, light * 0.45 + 255 * 0.55, 0.85 * glow * (r < 0.86))
     ray = np.abs(np.sin(11.0 * np.arctan2(u - 0.485, v - 0.5))) ** 6
     image = _over(image, dark, 0.22 * ray * (r < 0.86) * (r > 0.5))
     image = _over(image, dark * 0.28, oval(0.485, 0.475, 0.155, 0.235) < 1.0)
-    image = (
-        _over(image, dark * 0.35, 0.75 * (1.0 - smoothstep(lid + 0.06, lid + 0.20, v)) * (r < 0.97))
-        if False
-        else _over(image, dark * 0.35, 0.70 * (v < lid + 0.15) * (r < 0.97))
-    )
+    image = _over(image, dark * 0.35, 0.70 * (v < lid + 0.15) * (r < 0.97))
     image = _over(image, (255, 255, 255), oval(0.355, 0.285, 0.105, 0.115) < 1.0)
     image = _over(image, (255, 255, 255), oval(0.635, 0.700, 0.050, 0.058) < 1.0)
     return _png(Image.fromarray(image.clip(0, 255).astype(np.uint8)).resize((size, size), Image.Resampling.BOX))

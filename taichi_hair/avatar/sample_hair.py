@@ -63,7 +63,9 @@ class Strand:
         nearest = np.argmin(np.linalg.norm(points[:, None] - self.path[None], axis=2), axis=1)
         at = np.maximum.accumulate(np.where(nearest == 0, -before, along[nearest]))
         step = along[-1] / self.count
-        return along_bones(["head", *self.bones[:-1]], step * np.arange(self.count), [0.5 * step] * self.count, at)
+        widths = np.full(self.count, 0.5 * step)
+        widths[0] = min(widths[0], max(-at[0], 1e-4))  # the root ring stays on the head
+        return along_bones(["head", *self.bones[:-1]], step * np.arange(self.count), widths, at)
 
     def mirrored(self) -> Strand:
         """The chain of the other side."""
@@ -101,6 +103,7 @@ def comb(start: tuple[float, float], goal: np.ndarray, lifts: tuple[float, float
 
 
 TAPER = ((0.0, 0.55), (0.25, 0.95), (0.50, 1.0), (0.75, 0.72), (0.90, 0.36), (1.0, 0.0))
+PARTED = ((0.0, 0.55), (0.12, 0.85), (0.35, 1.0), (0.8, 0.75), (1.0, 0.45))
 COMBED = ((0.0, 0.15), (0.2, 0.8), (0.5, 1.0), (0.8, 0.75), (1.0, 0.45))
 
 
@@ -114,7 +117,6 @@ def lock(
     bend: float = 0.10,
     rings: int = 26,
     sides: int = 12,
-    twist: float = 0.0,
     lobes: int = 0,
     depth: float = 0.0,
 ) -> Surface:
@@ -122,14 +124,14 @@ def lock(
 
     `profile` lists the share of the size from root to tip. The flat side faces away from the head, or along `outward`,
     a direction (3,) or a function of the path (R, 3) that gives one for each ring; `bend` is the radius of
-    the hollow with which it wraps around the head (0 for none), `twist` a turn in radians towards the tip. `lobes`
-    furrows as deep as the share `depth` of the size divide it lengthwise.
+    the hollow with which it wraps around the head (0 for none). `lobes` furrows, as deep as the share `depth` of the
+    size, divide it lengthwise.
     """
-    path = spline(points, rings)
     t = np.linspace(0.0, 1.0, rings)
     # Rings crowd towards the tip, where the outline turns fastest.
     t = t + 0.10 * np.sin(np.pi * t)
-    path = points_at(spline(points, 8 * rings), t * lengths(path)[-1])
+    fine = spline(points, 8 * rings)
+    path = points_at(fine, t * lengths(fine)[-1])
     size = np.maximum(table(profile, t)[..., 0], 0.0)
     along = np.gradient(path, axis=0)
     along /= np.linalg.norm(along, axis=1, keepdims=True)
@@ -141,8 +143,6 @@ def lock(
     out = out - along * np.einsum("ij,ij->i", out, along)[:, None]
     out /= np.linalg.norm(out, axis=1, keepdims=True)
     side = np.cross(along, out)
-    turn = twist * smoothstep(0.3, 1.0, t)[:, None]
-    side, out = np.cos(turn) * side + np.sin(turn) * out, np.cos(turn) * out - np.sin(turn) * side
     angle = ring_angles(sides)
     furrow = 1.0 - depth * np.abs(np.cos(0.5 * lobes * angle)) ** 5 * smoothstep(0.05, 0.3, t)[:, None]
     u = (width * size)[:, None] * np.cos(angle) * furrow
@@ -166,7 +166,7 @@ def _ring_of(piece: Surface, rings: np.ndarray) -> np.ndarray:
     return np.argmin(np.abs(v[:, None] - along[None]), axis=1)
 
 
-def cap(hairline, lift: float, crown: float = 0.009, rows: int = 18, columns: int = 56) -> Surface:
+def cap(hairline, lift: float, crown: float = 0.009, rows: int = 18, columns: int = 96) -> Surface:
     """A shell over the scalp from the crown down to `hairline`: rows of azimuth (0 to 180) and elevation, degrees.
 
     It lies `lift` metres off the skull, and `crown` more on top.
@@ -178,7 +178,7 @@ def cap(hairline, lift: float, crown: float = 0.009, rows: int = 18, columns: in
     elevation = low + (90.0 - low) * t
     height = lift * (0.35 + 0.65 * smoothstep(0.0, 0.25, t)) + crown * smoothstep(35.0, 90.0, elevation)
     rings = skull(azimuth, elevation, height)
-    inner = skull(azimuth, low + 1.0, -0.012 + 0.0 * low)
+    inner = skull(azimuth, low + 1.0, -0.012)
     return loft(np.concatenate([inner[None], rings]), "flat", "open").on("head")
 
 

@@ -74,7 +74,7 @@ def _backs() -> tuple[list[Surface], list[Strand]]:
         if chain not in chains:
             name = "back_middle" if chain == "middle" else f"back_{chain}.L"
             chains[chain] = strand_from(name, path, 0.34, 5, BACK)
-        rings = 24 + int(10 * (1.3 - tip) / 0.3)
+        rings = 32 + int(12 * (1.3 - tip) / 0.3)
         piece = lock(path, width, 0.0115, chains[chain], profile=_LOOSE, rings=rings, sides=12, bend=0.085)
         pieces += [piece] if azimuth == 180.0 else pair([piece])
     middle, first, second = chains["middle"], chains["first"], chains["second"]

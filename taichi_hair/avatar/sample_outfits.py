@@ -8,9 +8,10 @@ import numpy as np
 
 from . import sample_clothes as c
 from . import sample_trims as trims
-from .sample_body import arm_rings, body_weights, hands, leg, suit
+from .sample_body import arm_rings, body_weights, hands, leg
 from .sample_face import Look
 from .sample_mesh import Surface, both, loft, merge, smoothstep
+from .sample_suit import suit
 
 Pieces = dict[tuple[str, str], Surface]  # by mesh and material name
 
@@ -35,7 +36,7 @@ SKIN = {
 }
 
 
-def skin(arm_visible: bool, leg_low: float, leg_high: float) -> Pieces:
+def skin(leg_low: float, leg_high: float) -> Pieces:
     """The visible skin below the head: neck and collar bones, arms, hands, and the legs between two heights."""
     body = suit(1.075, lambda a: np.full_like(a, 1.350), 0.628, lambda p: np.zeros(len(p)), rows=6, upper=18)
     legs = (
@@ -64,7 +65,7 @@ def sailor() -> Pieces:
     waist = c.skirt_band(rows, 20, 0.11, 0.941, 0.967, 0.0030)
     upper, sole = c.shoes()
     return {
-        **skin(True, 0.36, 0.80),
+        **skin(0.36, 0.80),
         ("shirt", "cloth"): blouse,
         ("shirt", "collar"): merge(collar, cuffs),
         ("shirt", "trim"): stripe,
@@ -114,7 +115,7 @@ def bell() -> Pieces:
     brooch = trims.bow((0.0, 1.238, 0.0470), (0, 0.35, 1), (0, 1, -0.35), 0.030, 1.5)
     hem = sleeve_trim(0.474, 0.4995, 0.0100, wide)
     return {
-        **skin(False, 0.60, 0.60),
+        **skin(0.60, 0.60),
         ("shirt", "cloth"): blouse,
         ("shirt", "trim"): merge(hem, *buttons),
         ("shirt", "collar"): merge(collar, placket),
@@ -197,7 +198,7 @@ def hoodie() -> Pieces:
     socks = c.sock(0.585, 0.0024)
     stripes = merge(*(both(leg(y0, y0 + 0.011, 0.0036, rows=3)) for y0 in (0.545, 0.564)))
     return {
-        **skin(False, 0.56, 0.80),
+        **skin(0.56, 0.80),
         ("shirt", "cloth"): merge(hoody, c.hood()),
         ("shirt", "trim"): merge(
             c.belt(0.836, 0.870, 0.0300), print_, c.sleeve_band(0.508, 0.534, 0.0268, 0.006), cords

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .sample_hair import COMBED, Spring, Strand, cap, comb, lock, pair, skull, strand_from
+from .sample_hair import COMBED, PARTED, Spring, Strand, cap, comb, lock, pair, skull, strand_from
 from .sample_mesh import Surface, loft, merge, mirror, ring_angles, spline
 from .sample_trims import bow
 
+# Azimuth from the front and elevation of the hairline, degrees: over the brow, round the ear, to the nape
 HAIRLINE = (
     (0.0, 26.0),
     (35.0, 24.0),
-    (58.0, 12.0),
-    (72.0, -10.0),
-    (88.0, -2.0),
-    (105.0, -8.0),
-    (122.0, -30.0),
+    (55.0, 11.0),
+    (68.0, -6.0),
+    (76.0, -8.0),
+    (86.0, -1.0),
+    (98.0, -1.0),
+    (112.0, -12.0),
+    (126.0, -30.0),
+    (150.0, -43.0),
     (180.0, -48.0),
 )
 BANG = Spring((1.6, 1.0), 0.45, 0.0, (0.006, 0.004), ("head",))
@@ -121,12 +125,26 @@ def ponytail() -> Style:
     side = strand_from("side.L", front, 0.36, 3, SIDE)
     locks += pair([lock(front, 0.014, 0.0075, side), lock(rear, 0.011, 0.006, side)])
     locks.append(cap(HAIRLINE, 0.010, crown=0.006))
-    nape = ((62, 26), (78, 6), (96, 6), (112, -10), (130, -32), (152, -41), (171, -43))
+    nape = ((62, 28), (77, 10), (94, 10), (111, -4), (130, -26), (151, -36), (171, -39))
     crown = ((4, 43), (22, 40), (40, 36), (54, 33))
     for start in nape:
-        locks += pair([lock(comb(start, tie, (0.003, 0.014, 0.010)), 0.021, 0.007, profile=COMBED, bend=0.09)])
+        locks += pair(
+            [lock(comb(start, tie, (0.003, 0.014, 0.010)), 0.021, 0.007, profile=COMBED, bend=0.09, rings=18, sides=10)]
+        )
     for start in crown:
-        locks += pair([lock(comb(start, tie, (0.006, 0.018, 0.012)), 0.021, 0.0075, profile=COMBED, bend=0.09)])
+        locks += pair(
+            [
+                lock(
+                    comb(start, tie, (0.006, 0.018, 0.012)),
+                    0.021,
+                    0.0075,
+                    profile=COMBED,
+                    bend=0.09,
+                    rings=18,
+                    sides=10,
+                )
+            ]
+        )
     path = [
         tie + [0, 0.004, 0.012],
         tie + [0, 0.006, -0.014],
@@ -177,12 +195,22 @@ def twin_tails() -> Style:
     side = strand_from("side.L", front, 0.36, 3, SIDE)
     locks += pair([lock(front, 0.013, 0.0075, side)])
     locks.append(cap(HAIRLINE, 0.010, crown=0.006))
-    starts = (
-        *((60, 28), (76, 6), (100, 0), (118, -18), (138, -36), (160, -42), (176, -36), (178, -12)),
-        *((178, 14), (178, 38), (170, 62), (120, 84), (20, 76), (26, 56), (44, 44)),
-    )
-    for start in starts:
-        locks += pair([lock(comb(start, tie, (0.004, 0.014, 0.010)), 0.018, 0.007, profile=COMBED, bend=0.09)])
+    sides = ((60, 30), (78, 12), (100, 8), (118, -5), (138, -23), (160, -30), (20, 76), (26, 56), (44, 44))
+    parting = ((180, -32), (180, -18), (180, -2), (180, 16), (180, 34), (180, 52), (178, 70), (120, 86))
+    for start, profile in (*((s, COMBED) for s in sides), *((s, PARTED) for s in parting)):
+        locks += pair(
+            [
+                lock(
+                    comb(start, tie, (0.006, 0.014, 0.010)),
+                    0.019,
+                    0.007,
+                    profile=profile,
+                    bend=0.09,
+                    rings=18,
+                    sides=10,
+                )
+            ]
+        )
     path = [
         tie + [-0.012, -0.002, 0.0],
         tie + [0.014, 0.004, -0.004],
