@@ -25,10 +25,10 @@ HAIRLINE = (
     (180.0, -48.0),
 )
 BANG = Spring((1.6, 1.0), 0.45, 0.0, (0.006, 0.004), ("head",))
-SIDE = Spring((1.0, 0.6), 0.40, 0.10, (0.009, 0.006), ("head", "neck", "shoulders"))
-FRONT = Spring((0.9, 0.5), 0.40, 0.15, (0.010, 0.007), ("head", "neck", "shoulders", "torso", "arms"))
-BACK = Spring((0.9, 0.5), 0.40, 0.15, (0.014, 0.009), ("head", "neck", "shoulders", "torso", "arms"))
-TAIL = Spring((0.8, 0.4), 0.35, 0.15, (0.028, 0.012), ("head", "neck", "shoulders", "torso", "arms", "hips"))
+SIDE = Spring((1.0, 0.6), 0.40, 0.04, (0.009, 0.006), ("head", "neck", "shoulders"))
+FRONT = Spring((0.9, 0.5), 0.40, 0.06, (0.010, 0.007), ("head", "neck", "shoulders", "torso", "arms"))
+BACK = Spring((0.9, 0.5), 0.40, 0.06, (0.014, 0.009), ("head", "neck", "shoulders", "torso", "arms"))
+TAIL = Spring((0.8, 0.4), 0.35, 0.08, (0.028, 0.012), ("head", "neck", "shoulders", "torso", "arms", "hips"))
 
 
 @dataclass(frozen=True, eq=False)
