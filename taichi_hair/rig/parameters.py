@@ -18,26 +18,26 @@ EARTH = 9.81  # m/s^2
 INERTIA = 0.1  # share of the speed that the acceleration adds at 1 Hz: 2 pi / 60 updates
 SOFTEST = 0.01  # a stiffness below this counts as this, so that a chain without any still has a shape
 LEAST_TRAIL = 1e-4  # s
+SHORT = 0.055  # s, chosen: locks that trail less than this are stiffened, for they pay most stretch per swing
 
-# Rod: frequency^2 = floor^2 + (rate (1 + short / J^2))^2 / trail.
-ROD_FLOOR = 0.4  # Hz, chosen
-ROD_RATE = 0.42  # sqrt(Hz), chosen: the ponytail and the twin tails swing about as wide as their spring bones
-ROD_SHORT = 1.9  # chosen: the bangs swing half as wide as their spring bones
+# Rod: frequency^2 = floor^2 + (rate (1 + (short / trail)^2))^2 / trail.
+ROD_FLOOR = 0.32  # Hz, chosen
+ROD_RATE = 0.44  # sqrt(Hz), chosen: the ponytail and the twin tails swing about as wide as their spring bones
 ROD_HIGHEST = 10.0  # Hz, a link above that is rigid to the eye
 ROD_DAMPING = 0.4  # chosen: two or three swings after a stop
-ROD_DECAY = 1.75  # 1/s, least damping ratio times angular frequency: still to the micrometre within 6 s
+ROD_DECAY = 1.72  # 1/s, least damping ratio times angular frequency: still to the micrometre within 6 s
 ROD_AIR = 0.8  # chosen
 ROD_AIR_TIP = 0.0  # chosen
-ROD_SOFTNESS = 2.0  # uniform loads bend all joints alike
-ROD_ROOT_SHARE = 0.03  # chosen; a tenth loads the root
+ROD_SOFTNESS = 1.75  # chosen; with 2 a uniform load bends all joints alike
+ROD_ROOT_SHARE = 0.05  # chosen; a tenth loads the root
 ROD_REACH = 1.4  # tip displacement under a uniform load, in units of load / angular frequency^2; 1.27 to 1.40 for J > 2
 
-# Arc: k = floor + (1 + short / J^2) (2 damping J / trail)^2, spread over the links.
+# Arc: k = floor + ((1 + (short / trail)^2) 2 damping J / trail)^2, spread over the links.
 ARC_FLOOR = 220.0  # 1/s^2, chosen
-ARC_SHORT = 4.0  # chosen
 ARC_HIGHEST = 8000.0  # 1/s^2, 14 Hz: an eighth of where a tick of 1/120 s turns unstable
 ARC_DAMPING = 0.7  # chosen
-ARC_SPREAD = 0.5  # chosen: half-way from one k for all links (0) to the even bends of a spring bone (1)
+ARC_MOST_DAMPING = 60.0  # 1/s: half of a tick's speed; a faster decay than that only makes the strand late
+ARC_SPREAD = 0.25  # chosen: a quarter of the way from one k for all links (0) to the even bends of a spring bone (1)
 
 DROOP = 0.7  # chosen: share of a small tilt by which a strand of no stated gravity falls back toward the vertical
 
@@ -83,14 +83,15 @@ def arc_parameters(chain: Chain, skeleton: Skeleton) -> ArcParameters:
         return chain.arc
     lengths = segment_lengths(chain, skeleton)
     count = len(chain)
-    reach = 2.0 * ARC_DAMPING * count / trail(chain, lengths)
-    level = min(ARC_FLOOR + (1.0 + ARC_SHORT / count**2) * reach**2, ARC_HIGHEST)
+    late = trail(chain, lengths)
+    rate = (1.0 + (SHORT / late) ** 2) * 2.0 * ARC_DAMPING * count / late
+    level = min(ARC_FLOOR + rate**2, ARC_HIGHEST)
     # A spring bone's links add up their bends, 1 / stiffness each; the tip's displacement stays that of one common k.
     soft = np.cumsum(1.0 / relative_stiffness(chain)) ** ARC_SPREAD
     stiffness = np.minimum(level * soft.mean() / soft, ARC_HIGHEST)
     return ArcParameters(
         stiffness=stiffness,
-        damping=2.0 * ARC_DAMPING * np.sqrt(stiffness),
+        damping=np.minimum(2.0 * ARC_DAMPING * np.sqrt(stiffness), ARC_MOST_DAMPING),
         follow=np.zeros(count),
         gravity=gravity(chain, level * lengths.mean()),
     )
@@ -102,8 +103,9 @@ def rod_parameters(chain: Chain, skeleton: Skeleton) -> RodParameters:
         return chain.rod
     lengths = segment_lengths(chain, skeleton)
     count = len(chain)
-    rate = ROD_RATE * (1.0 + ROD_SHORT / count**2)
-    frequency = min(float(np.sqrt(ROD_FLOOR**2 + rate**2 / trail(chain, lengths))), ROD_HIGHEST)
+    late = trail(chain, lengths)
+    rate = ROD_RATE * (1.0 + (SHORT / late) ** 2)
+    frequency = min(float(np.sqrt(ROD_FLOOR**2 + rate**2 / late)), ROD_HIGHEST)
     w = 2.0 * np.pi * frequency
     return RodParameters(
         frequency=frequency,
