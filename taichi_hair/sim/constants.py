@@ -29,8 +29,8 @@ class RigConstants:
     chain_anchor: np.ndarray  # (C,)
     anchors: int
     parent: np.ndarray  # (C,) column of the segment that carries the chain, -1 where a node of the body does
-    next: np.ndarray  # (C,) next chain of the same family, -1 at its end
-    heads: np.ndarray  # (F,) first chain of each family
+    order: np.ndarray  # (C,) chains, family after family, a chain before those that hang on it
+    sizes: np.ndarray  # (F,) chains of each family
     overlaps: tuple[tuple[int, int, float], ...]  # (segment, collider, metres) that overlap in the rest pose
 
 
@@ -71,9 +71,8 @@ def rest_overlap(shape: str, a, b, radius: float, o, x, r: float) -> float:
 
 
 def _families(rig: HairRig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(C,) column of the segment that carries each chain or -1, (C,) chains by family, (F,) chains of each family."""
     parent = np.full(len(rig.chains), -1, dtype=np.int64)
-    following = np.full(len(rig.chains), -1, dtype=np.int64)
-    last: dict[int, int] = {}
     family = np.arange(len(rig.chains))
     for c, chain in enumerate(rig.chains):
         if chain.parent is not None:
@@ -82,9 +81,8 @@ def _families(rig: HairRig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
                 raise ValueError(f"chain {chain.name!r}: carried by chain {above}, wanted one that comes before it")
             parent[c] = above + len(rig.chains) * segment
             family[c] = family[above]
-            following[last[family[c]]] = c
-        last[family[c]] = c
-    return parent, following, np.flatnonzero(family == np.arange(len(family)))
+    _, sizes = np.unique(family, return_counts=True)
+    return parent, np.argsort(family, kind="stable"), sizes
 
 
 def build(skeleton: Skeleton, rig: HairRig, *, solver: int, h: float, sag_free: bool) -> RigConstants:
@@ -147,7 +145,7 @@ def build(skeleton: Skeleton, rig: HairRig, *, solver: int, h: float, sag_free: 
                 allowance.append(deep)
                 if deep > 0.0:
                     overlaps.append((int(start + s), int(b), deep))
-    parent, following, heads = _families(rig)
+    parent, order, sizes = _families(rig)
     return RigConstants(
         joint=joints_of_kind.astype(np.float32),
         columns=columns,
@@ -158,8 +156,8 @@ def build(skeleton: Skeleton, rig: HairRig, *, solver: int, h: float, sag_free: 
         chain_anchor=chain_anchor,
         anchors=len(pairs_of_anchor),
         parent=parent,
-        next=following,
-        heads=heads,
+        order=order,
+        sizes=sizes,
         overlaps=tuple(overlaps),
     )
 

@@ -265,13 +265,18 @@ class Crowd:
         slot[row.ANCHOR] = m.anchor + c.chain_anchor
         slot[row.COLLIDERS] = m.collider
         slot[row.PARENT] = np.where(c.parent >= 0, m.joint + c.parent, -1)
-        slot[row.NEXT] = np.where(c.next >= 0, m.slot + c.next, -1)
         write(self._storage.state.slot, slot, m.slot)
         m.teleported = False
 
     def _list_families(self) -> None:
-        heads = [m.slot + m.kind.constants.heads for m in self._members.values()]
-        self._families = np.concatenate(heads) if heads else np.zeros(0, dtype=np.int64)
+        members = self._members.values()
+        order = np.concatenate([np.zeros(0, dtype=np.int64), *[m.slot + m.kind.constants.order for m in members]])
+        sizes = np.concatenate([np.zeros(0, dtype=np.int64), *[m.kind.constants.sizes for m in members]])
+        self._families = np.zeros((row.FAMILY_ROWS, len(order)), dtype=np.int64)
+        self._families[row.FAMILY_START, : len(sizes)] = np.cumsum(sizes) - sizes
+        self._families[row.FAMILY_SIZE, : len(sizes)] = sizes
+        self._families[row.FAMILY_ORDER] = order
+        self._family_count = len(sizes)
 
     def _launch(self, tick: int, ticks: int, left: int) -> None:
         members = [m for m in self._members.values() if m.kind.constants.anchors]
@@ -300,8 +305,8 @@ class Crowd:
         store.write_ticks("anchor", np.concatenate(anchors, axis=2), np.concatenate(anchor_columns))
         if colliders:
             store.write_ticks("collider", np.concatenate(colliders, axis=2), np.concatenate(collider_columns))
-        store.use_families(self._families, self._families)
-        count = len(self._families)
+        store.use_families(self._families)
+        count = self._family_count
         args = (store.model, store.state, count, ticks, self.clock.tick)
         solver, contact = SOLVERS[self.solver], CONTACTS[self.contact]
         if self.phases:

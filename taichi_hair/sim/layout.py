@@ -53,8 +53,13 @@ STRIDE = 2
 ANCHOR = 3  # column of HairState.anchor
 COLLIDERS = 4  # first column of HairState.collider
 PARENT = 5  # column of HairState.joint that carries the root; -1 where the attach node does
-NEXT = 6  # next slot of the same family, -1 at its end
-STATE_SLOT_ROWS = 7
+STATE_SLOT_ROWS = 6
+
+# HairState.family (int), what a launch runs: one column per family, and one per slot in the order of families
+FAMILY_START = 0  # first column of the family in FAMILY_ORDER
+FAMILY_SIZE = 1  # slots of the family
+FAMILY_ORDER = 2  # slots, family after family, a chain before those that hang on it
+FAMILY_ROWS = 3
 
 # HairState.anchor, per tick of a launch, one column per anchor of an avatar
 CARRY = 0  # 4, turn that carries positions and velocities from the last tick: identity in the world

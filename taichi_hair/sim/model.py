@@ -24,7 +24,7 @@ class HairState:
     joint: object  # f32 (STATE_JOINT_ROWS, joint capacity)
     chain: object  # f32 (STATE_CHAIN_ROWS, slot capacity)
     slot: object  # i32 (STATE_SLOT_ROWS, slot capacity)
-    family: object  # i32 (1, slot capacity): first slot of each family, dense
+    family: object  # i32 (FAMILY_ROWS, slot capacity)
     anchor: object  # f32 (TICKS_PER_LAUNCH, ANCHOR_ROWS, anchor capacity)
     collider: object  # f32 (TICKS_PER_LAUNCH + 1, COLLIDER_ROWS, collider capacity)
 
@@ -73,7 +73,7 @@ def state_storage(joints: int, slots: int, anchors: int, colliders: int) -> tupl
         joint=block.field(ti.f32, row.STATE_JOINT_ROWS, joints),
         chain=block.field(ti.f32, row.STATE_CHAIN_ROWS, slots),
         slot=block.field(ti.i32, row.STATE_SLOT_ROWS, slots),
-        family=block.field(ti.i32, 1, slots),
+        family=block.field(ti.i32, row.FAMILY_ROWS, slots),
         anchor=block.field(ti.f32, row.TICKS_PER_LAUNCH, row.ANCHOR_ROWS, anchors),
         collider=block.field(ti.f32, row.TICKS_PER_LAUNCH + 1, row.COLLIDER_ROWS, colliders),
     )

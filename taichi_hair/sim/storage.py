@@ -88,7 +88,7 @@ class Storage:
             "collider": Pool(chains),
         }
         self._models: dict[int, list[tuple[str, int, np.ndarray]]] = {}
-        self._families: object = None
+        self._families: np.ndarray | None = None
         self._allocate_model()
         self._allocate_state()
 
@@ -152,11 +152,11 @@ class Storage:
             self.write_ticks(name, old[name], np.arange(old[name].shape[2]))
         return True
 
-    def use_families(self, owner: object, heads: np.ndarray) -> None:
-        """Families (first slots) that the next launch runs; written only when `owner`, compared by identity, changes."""
-        if self._families is not owner:
-            write(self.state.family, heads[None])
-            self._families = owner
+    def use_families(self, families: np.ndarray) -> None:
+        """Families (FAMILY_ROWS, slots) that the next launch runs; written when it is another array than last time."""
+        if self._families is not families:
+            write(self.state.family, families)
+            self._families = families
 
     def write_ticks(self, name: str, values: np.ndarray, columns: np.ndarray) -> None:
         """Those columns of the per-tick field `name` ("anchor" or "collider") = values (T, rows, n), from tick 0."""

@@ -19,21 +19,19 @@ from .spring_bone import spring_bone_chain
 @ti.kernel
 def carry_phase(model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32):
     for f in range(families):
-        c = state.family[0, f]
-        while c >= 0:
+        for n in range(state.family[row.FAMILY_SIZE, f]):
+            c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
                 carry_chain(model, state, c, tick)
-            c = state.slot[row.NEXT, c]
 
 
 @ti.kernel
 def force_phase(model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, solver: ti.template()):
     for f in range(families):
-        c = state.family[0, f]
-        while c >= 0:
+        for n in range(state.family[row.FAMILY_SIZE, f]):
+            c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
                 force_chain(model, state, c, tick, solver)
-            c = state.slot[row.NEXT, c]
 
 
 @ti.kernel
@@ -41,31 +39,28 @@ def damping_phase(
     model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, h: ti.f32, solver: ti.template()
 ):
     for f in range(families):
-        c = state.family[0, f]
-        while c >= 0:
+        for n in range(state.family[row.FAMILY_SIZE, f]):
+            c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
                 damping_chain(model, state, c, tick, h, solver)
-            c = state.slot[row.NEXT, c]
 
 
 @ti.kernel
 def projection_phase(model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, solver: ti.template()):
     for f in range(families):
-        c = state.family[0, f]
-        while c >= 0:
+        for n in range(state.family[row.FAMILY_SIZE, f]):
+            c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
                 projection_chain(model, state, c, tick, projected_root(model, state, c, tick), solver)
-            c = state.slot[row.NEXT, c]
 
 
 @ti.kernel
 def velocity_phase(model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, h: ti.f32):
     for f in range(families):
-        c = state.family[0, f]
-        while c >= 0:
+        for n in range(state.family[row.FAMILY_SIZE, f]):
+            c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
                 velocity_chain(model, state, c, h)
-            c = state.slot[row.NEXT, c]
 
 
 @ti.kernel
@@ -79,11 +74,10 @@ def contact_phase(
     contact: ti.template(),
 ):
     for f in range(families):
-        c = state.family[0, f]
-        while c >= 0:
+        for n in range(state.family[row.FAMILY_SIZE, f]):
+            c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
                 contact_chain(model, state, c, tick, h, solver, contact)
-            c = state.slot[row.NEXT, c]
 
 
 @ti.kernel
@@ -91,11 +85,10 @@ def spring_bone_phase(
     model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, h: ti.f32, contact: ti.template()
 ):
     for f in range(families):
-        c = state.family[0, f]
-        while c >= 0:
+        for n in range(state.family[row.FAMILY_SIZE, f]):
+            c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
                 spring_bone_chain(model, state, c, tick, h, contact)
-            c = state.slot[row.NEXT, c]
 
 
 def run_phases(model, state, families: int, ticks: int, h: float, solver: int, contact: int) -> None:
@@ -142,8 +135,8 @@ def run_frame(
     ti.loop_config(serialize=serial)
     for f in range(families):
         for tick in range(ticks):
-            c = state.family[0, f]
-            while c >= 0:
+            for n in range(state.family[row.FAMILY_SIZE, f]):
+                c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
                 if not held(state, c, tick):
                     tick_chain(model, state, c, tick, h, solver, contact)
-                c = state.slot[row.NEXT, c]
+    
