@@ -13,8 +13,9 @@ from .errors import AssetError
 from .fields import Item
 
 MAX_SIDE = 16384  # pixels
-MAX_PIXELS = 2**26  # of one image: 256 MiB as RGBA
-MAX_PIXELS_ALL = 2**27  # of all images of a file together
+MAX_PIXELS = 2**26  # of one image: 8192 x 8192, 256 MiB as RGBA and three times that while it is decoded
+MAX_PIXELS_ALL = 2**26 + 2**24  # of all images of a file together ...
+PIXELS_PER_BYTE = 8  # ... plus so many for each byte of the file: painted textures hold 1 to 4
 
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TGA")
 
@@ -64,7 +65,7 @@ class Images(Sequence):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
-                    pixels = np.array(picture.convert("RGBA"))
+                    pixels = np.asarray(picture.convert("RGBA"))
         except Exception as why:
             self.problems.append(f"images[{index}] {self.names[index]!r}: does not decode ({why}); left out")
             return None
@@ -83,36 +84,45 @@ def _header(data) -> tuple[int, int]:
 
 
 def read_images(document: Document) -> Images:
-    """Find every image of the document; one that is missing is a warning, one that is too large an AssetError."""
+    """Find every image of the document; one that is missing, unreadable or too large is left out with a warning."""
     encoded: list[bytes | memoryview | None] = []
     names: list[str] = []
     total = 0
     for item in document.items("images"):
-        names.append(item.text("name") or (item.text("uri")[:60] if not item.text("uri").startswith("data:") else ""))
+        uri = item.text("uri")
+        names.append(item.text("name") or ("" if uri[:5].lower() == "data:" else uri[:60]))
         data = _bytes(document, item)
         if data is not None:
-            from PIL.Image import DecompressionBombError
-
-            try:
-                width, height = _header(data)
-            except DecompressionBombError as why:
-                raise item.error(
-                    "", f"more pixels than Pillow opens ({why})", f"at most {MAX_PIXELS:,} pixels"
-                ) from None
-            except Exception as why:
-                reason = str(why).split(" <")[0] or type(why).__name__
-                document.log.warn(item.where, f"{names[-1]!r} is no picture that Pillow reads ({reason}); left out")
+            fault, pixels = _fault(data, total, MAX_PIXELS_ALL + PIXELS_PER_BYTE * document.size)
+            if fault is not None:
+                document.log.warn(item.where, f"{names[-1]!r} {fault}; left out")
                 data = None
             else:
-                total += width * height
-                if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS or total > MAX_PIXELS_ALL:
-                    raise item.error(
-                        "",
-                        f"{width} x {height} pixels, {total:,} with the images before it",
-                        f"at most {MAX_SIDE} a side, {MAX_PIXELS:,} pixels an image and {MAX_PIXELS_ALL:,} in all",
-                    )
+                total += pixels
         encoded.append(data)
     return Images(encoded, names, document.file)
+
+
+def _fault(data, total: int, limit: int) -> tuple[str | None, int]:
+    """What is wrong with an image by its header, None where nothing is, and its number of pixels.
+
+    `total` pixels were counted before it, `limit` is for all together.
+    """
+    from PIL.Image import DecompressionBombError
+
+    try:
+        width, height = _header(data)
+    except DecompressionBombError as why:
+        return f"is too large ({why})", 0
+    except Exception as why:
+        reason = str(why).split(" <")[0] or type(why).__name__
+        return f"is no picture that Pillow reads ({reason})", 0
+    pixels = width * height
+    if max(width, height) > MAX_SIDE or pixels > MAX_PIXELS:
+        return f"has {width} x {height} pixels, more than {MAX_SIDE} a side or {MAX_PIXELS:,} in all", 0
+    if total + pixels > limit:
+        return f"would make {total + pixels:,} pixels with the images before it, more than {limit:,}", 0
+    return None, pixels
 
 
 def _bytes(document: Document, item: Item):
