@@ -85,8 +85,10 @@ def _families(rig: HairRig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return parent, np.argsort(family, kind="stable"), sizes
 
 
-def build(skeleton: Skeleton, rig: HairRig, *, solver: int, h: float, sag_free: bool) -> RigConstants:
-    """Constants of a rig for ticks of h seconds."""
+def build(
+    skeleton: Skeleton, rig: HairRig, *, solver: int, h: float, sag_free: bool, keep_overlap: bool = True
+) -> RigConstants:
+    """Constants of a rig for ticks of h seconds; with `keep_overlap`, what overlaps in the rest pose may go on so."""
     pairs_of_anchor, chain_anchor = anchors(rig)
     rest_frames: Frames = frames(skeleton, rig, skeleton.rest_world[None])
     stride = len(rig.chains)
@@ -142,7 +144,7 @@ def build(skeleton: Skeleton, rig: HairRig, *, solver: int, h: float, sag_free: 
                     ends[s],
                     radii[s],
                 )
-                allowance.append(deep)
+                allowance.append(deep if keep_overlap else 0.0)
                 if deep > 0.0:
                     overlaps.append((int(start + s), int(b), deep))
     parent, order, sizes = _families(rig)

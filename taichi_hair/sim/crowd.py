@@ -32,7 +32,8 @@ class Crowd:
     solver: "rod" (ours), "arc" (the published update) or "spring-bone" (VRM 1.0 reference). contact: "segment" (whole
     segments, no rebound), "end" (end points as the VRM reference, `spring-bone` only) or "off"; by default "end" for
     `spring-bone` and "segment" for the others. rate: ticks a second. sag_free: the authored style already carries
-    gravity. phases: run one kernel per phase instead of the frame kernel (same bits, slower).
+    gravity. keep_overlap: hair that lies inside a collider in the rest pose may stay as deep as that; without it, it is
+    pushed out in the first tick, which changes the style (the end points of `spring-bone` always are). phases: run one kernel per phase instead of the frame kernel (same bits, slower).
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Crowd:
         rate: float = 120.0,
         contact: str | None = None,
         sag_free: bool = True,
+        keep_overlap: bool = True,
         phases: bool = False,
     ) -> None:
         if solver not in SOLVERS:
@@ -52,6 +54,7 @@ class Crowd:
         if contact == "end" and solver != "spring-bone":
             raise ValueError(f"contact: 'end' belongs to spring-bone, wanted 'segment' or 'off' for {solver}")
         self.solver, self.contact, self.sag_free, self.phases = solver, contact, sag_free, phases
+        self.keep_overlap = keep_overlap
         self.clock = Clock(rate)
         self._storage = shared_storage()
         self._members: dict[int, Member] = {}
@@ -239,7 +242,12 @@ class Crowd:
         key = (id(avatar), id(rig))
         if key not in self._kinds:
             c = build(
-                avatar.skeleton, rig, solver=SOLVERS[self.solver], h=self.clock.tick, sag_free=self.sag_free
+                avatar.skeleton,
+                rig,
+                solver=SOLVERS[self.solver],
+                h=self.clock.tick,
+                sag_free=self.sag_free,
+                keep_overlap=self.keep_overlap,
             )
             column = self._storage.add_model(c.joint, c.chain, c.span, c.pair, c.allowance)
             centered = np.zeros(c.anchors, dtype=bool)
