@@ -66,6 +66,7 @@ class Plan:
     rest: np.ndarray = field(default_factory=lambda: np.zeros(3))  # (3,) pelvis of the clip at rest, avatar's axes
     floor: float = 0.0
     ankle: float = 0.0  # height of the clip's ankles above its floor at rest
+    sunk: float = 0.0  # metres (at most 0) at which the clip's feet stand under the floor that its rest pose stands on
 
     @classmethod
     def build(cls, clip: Clip, avatar: Avatar, own, roles, pairs, facing, post, scale, here, there, ground) -> Plan:
@@ -118,9 +119,9 @@ class Plan:
         object.__setattr__(self, "clip", clip)
         return self
 
-    def placed(self, rest: np.ndarray, floor: float, ankle: float) -> Plan:
+    def placed(self, rest: np.ndarray, floor: float, ankle: float, sunk: float = 0.0) -> Plan:
         """The plan with the clip's pelvis at rest (3,) and its floor, both in the avatar's axes."""
-        return replace(self, rest=rest, floor=floor, ankle=ankle).with_clip(self.clip)
+        return replace(self, rest=rest, floor=floor, ankle=ankle, sunk=sunk).with_clip(self.clip)
 
     def source_world(self, times: np.ndarray, loop: bool) -> tuple[np.ndarray, np.ndarray]:
         """World matrices (T, M, 4, 4) of the needed nodes of the clip, and its local rotations (T, N, 4)."""
@@ -232,6 +233,7 @@ class Retargeted:
         """(T, 3) where the avatar's pelvis is: the clip's way in proportion, closed, kept or removed, on the ground."""
         plan = self.plan
         way = points[:, 0] - plan.rest
+        way[:, 1] -= plan.sunk
         if self.travel == "remove":
             way[:, [0, 2]] = 0.0
         elif self.loop or self.travel == "close":

@@ -20,6 +20,9 @@ from .rest import body_axes, limb_turns, stance
 TRAVEL = ("keep", "remove", "close")
 TRUNK = ("hips", "spine", "chest", "upperChest")  # in this order from the pelvis up
 FLOOR_SAMPLES = 240  # poses that tell where the floor of a clip is
+FLAT = float(np.cos(np.radians(15.0)))  # a foot tilted by less stands on its sole
+SINK = 0.01  # share of the hips' height that feet may sink below a clip's floor before the clip is raised
+SLOW = 0.1  # hips' heights a second: an ankle that rises or sinks faster does not stand
 
 
 def retarget(
@@ -68,7 +71,7 @@ def retarget(
     on_hair = [role for role, _, node in pairs if node in hair]
     if on_hair:
         raise AssetError(avatar.file, "humanoid", f"{', '.join(on_hair)} on hair joints", "body joints of their own")
-    plan = _plan(clip, avatar, own, roles, pairs, facing, turns, travel, ground)
+    plan = _plan(clip, avatar, own, roles, pairs, facing, turns, ground, notes)
     tracks = authored_tracks(clip, avatar, roles) if authored else {}
     if tracks:
         names = ", ".join(avatar.hair.chains[c].name for c in tracks)
@@ -122,7 +125,7 @@ def _pairs(own: dict[str, int], roles: dict[str, int]) -> tuple[list[tuple[str, 
     return [(role, source[role], node) for role, node in roles.items() if role in source], passed
 
 
-def _plan(clip, avatar, own, roles, pairs, facing, turns, travel, ground) -> Plan:
+def _plan(clip, avatar, own, roles, pairs, facing, turns, ground, notes) -> Plan:
     source, target = clip.skeleton, avatar.skeleton
     here, there = stance(source, own, facing, turns), stance(target, roles, rotations.IDENTITY, {})
     rest = here.pelvis.copy()
@@ -141,11 +144,36 @@ def _plan(clip, avatar, own, roles, pairs, facing, turns, travel, ground) -> Pla
     post = rotations.multiply(post, np.array([turns.get(role, rotations.IDENTITY) for role, _, _ in pairs]))
     post = rotations.multiply(post, t_world)
     plan = Plan.build(clip, avatar, own, roles, pairs, facing, post, scale, here, there, ground)
+    times = np.linspace(0.0, clip.seconds, FLOOR_SAMPLES)
+    world, _ = plan.source_world(times, False)
+    places = plan.points_of(world)
+    ankles = places[:, list(plan.ankles_s), 1].min(axis=1) if plan.ankles_s else np.zeros(len(times))
     if known:
+        sunk = _sunk(plan, world, ankles - ankle, SLOW * rest[1] * (times[1] - times[0])) if ground and plan.ankles_s else 0.0
+        if sunk < -SINK * rest[1]:
+            notes.append(f"the clip's feet stand {-100 * sunk:.0f} cm below its floor; it was raised by that")
+            return plan.placed(rest, sunk, ankle, sunk)
         return plan.placed(rest, 0.0, ankle)
     # The file does not say where the floor is: the lowest its ankles come (but for one pose in a hundred) tells.
-    places = plan.source_points(np.linspace(0.0, clip.seconds, FLOOR_SAMPLES), False)
     if plan.ankles_s:
-        floor = float(np.percentile(places[:, plan.ankles_s, 1].min(axis=1), 1.0)) - ankle
+        floor = float(np.percentile(ankles, 1.0)) - ankle
     first = places[0, 0]
     return plan.placed(np.array([first[0], floor + there.pelvis[1] / scale, first[2]]), floor, ankle)
+
+
+def _sunk(plan: Plan, world: np.ndarray, clearance: np.ndarray, slow: float) -> float:
+    """Metres above the floor at which the lower ankle stands, over its height at rest, while that foot is flat.
+
+    A foot that lies on its side, stands on its toes or goes up or down by more than `slow` metres from one pose to the
+    next says nothing. 0 where no foot ever stands.
+    """
+    nodes = plan.probes[list(plan.ankles_s)]
+    up = rotations.rotate(rotations.inverse(plan.facing), np.array([0.0, 1.0, 0.0]))
+    rest = rotations.from_matrix(plan.clip.skeleton.rest_world[plan.needed[nodes]])
+    turn = rotations.multiply(rotations.from_matrix(world[:, nodes]), rotations.inverse(rest))
+    tilt = np.sum(rotations.rotate(turn, up) * up, axis=-1)  # (T, feet) cosine
+    height = world[:, nodes][..., :3, 3] @ up
+    lower = np.argmin(height, axis=1)[:, None]
+    speed = np.abs(np.gradient(height, axis=0))
+    stands = np.take_along_axis((tilt > FLAT) & (speed < slow), lower, axis=1)[:, 0]
+    return float(np.percentile(clearance[stands], 5.0)) if stands.sum() >= 5 else 0.0
