@@ -8,6 +8,7 @@ Mutations are numbered: number N with the same corpus always gives the same file
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import platform
@@ -138,7 +139,10 @@ def _json(rng: random.Random, content, files):
     elif act < 0.65:
         del parent[key]
     elif act < 0.75 and isinstance(parent, list):
-        parent.extend([parent[key]] * rng.choice((1, 2, 40)))
+        text = json.dumps(parent[key])
+        repeats = rng.choice((1, 2, 40))
+        if len(text) * repeats < 100_000:  # so that repeats of repeats stay files and not a test of this script
+            parent.extend(json.loads(text) for _ in range(repeats))
     elif act < 0.85 and isinstance(parent, list):
         rng.shuffle(parent)
     elif act < 0.95:
@@ -154,7 +158,7 @@ def _json(rng: random.Random, content, files):
 
 def _odd(rng: random.Random, value):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or rng.random() < 0.3:
-        return rng.choice(ODD)
+        return copy.deepcopy(rng.choice(ODD))  # it may be changed in its turn
     return rng.choice((value + 1, value - 1, -value, value * 2, value * 1000, value / 3))
 
 
