@@ -233,6 +233,11 @@ def test_what_is_no_gltf_is_refused(data):
     refused(data, "hostile")
 
 
+def test_a_byte_order_mark_before_the_json_is_no_fault():
+    assert len(load_bytes(pack(b"\xef\xbb\xbf" + b'{"nodes": [{}]}')).skeleton) == 1
+    assert len(load_bytes(b"\xef\xbb\xbf" + b'{"nodes": [{}]}').skeleton) == 1
+
+
 def test_names_that_steer_a_terminal_are_shown_as_text():
     from rich.console import Console
 

@@ -11,6 +11,7 @@ from glb import QUAD, QUAD_TRIANGLES, Glb
 from rich.console import Console
 
 from taichi_hair.avatar.avatar import load
+from taichi_hair.avatar.report_view import span
 
 
 def shown(avatar, width: int = 160) -> str:
@@ -89,6 +90,14 @@ def test_seed_san_s_report_agrees_with_its_readme(assets):
     assert report.licence["creditNotation"] == "required" and len(report.images) == 16
     page = shown(avatar)
     assert "TailHair" in page and "VirtualCast" in page and max(map(len, page.splitlines())) <= 160
+
+
+@pytest.mark.parametrize(
+    ("values", "text"), [([1.0, 1.0], "1"), ([4.0, 3.0, 2.0], "4 .. 2"), ([1.0, 5.0, 1.0], "1 .. 5"), ([100.0], "100")]
+)
+def test_settings_that_change_along_a_chain_show_how(values, text):
+    assert span(values) == text
+    assert span(values, 1.0, 0) == text
 
 
 def test_a_narrow_terminal_gets_the_whole_report(assets):

@@ -66,6 +66,8 @@ def _read(document: Document) -> Avatar:
     springs, colliders = read_springs(document, skeleton)
     one, zero = document.root.extension("VRMC_vrm"), document.root.extension("VRM")
     if one is not None:
+        if zero is not None:
+            document.log.note("extensions", "the file is both VRM 1.0 and VRM 0.x; the former is read")
         check_version(document, one, "VRMC_vrm", ("1.0", "1.0-beta"))
         vrm, meta = "1.0", _meta(one)
         humanoid = read_humanoid(document, skeleton, one)

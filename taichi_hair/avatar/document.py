@@ -236,7 +236,7 @@ def _parse_json(text: bytes, name: str) -> dict:
     if depth > MAX_JSON_DEPTH:
         raise AssetError(name, "JSON", f"{depth} levels of nesting", f"at most {MAX_JSON_DEPTH}")
     try:
-        value = json.loads(text.decode("utf-8").rstrip("\0"))
+        value = json.loads(text.decode("utf-8-sig").rstrip("\0"))
     except UnicodeDecodeError as why:
         raise AssetError(name, "JSON", f"bytes that are not UTF-8 at {why.start}", "UTF-8 text") from None
     except (ValueError, RecursionError) as why:

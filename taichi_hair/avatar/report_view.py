@@ -20,16 +20,21 @@ def table(title: str, columns: list[tuple[str, str]], rows: list[list]) -> Table
         title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
     for heading, justify in columns:
-        result.add_column(heading, justify=justify, header_style="dim")
+        # Numbers stay whole on a narrow terminal, names fold.
+        result.add_column(heading, justify=justify, header_style="dim", no_wrap=justify == "right")
     for row in rows:
         result.add_row(*(plain("-" if cell is None or cell == "" else cell) for cell in row))
     return result
 
 
 def span(values: list, scale: float = 1.0, digits: int = 3) -> str:
-    """One number where all are equal, else the first and the last of them."""
-    texts = [f"{v * scale:.{digits}f}".rstrip("0").rstrip(".") for v in values]
-    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} .. {texts[-1]}"
+    """One number where all are equal, else the first and the last, or the ends of the range where these agree."""
+    texts = [f"{v * scale:.{digits}f}" for v in values]
+    texts = [t.rstrip("0").rstrip(".") if "." in t else t for t in texts]
+    if len(set(texts)) == 1:
+        return texts[0]
+    low, high = (texts[0], texts[-1]) if texts[0] != texts[-1] else (min(texts, key=float), max(texts, key=float))
+    return f"{low} .. {high}"
 
 
 def render(report: Report, console: Console) -> None:
@@ -40,7 +45,8 @@ def render(report: Report, console: Console) -> None:
     console.print(head)
     console.print(plain(report.file), style="dim")
     console.print(_summary(report))
-    for piece in (_chains(report), _proposals(report), _colliders(report), _constraints(report), _clips(report)):
+    wide = console.width >= 110
+    for piece in (_chains(report, wide), _proposals(report), _colliders(report), _constraints(report), _clips(report)):
         if piece is not None:
             console.print()
             console.print(piece)
@@ -83,26 +89,27 @@ def _summary(report: Report) -> Table:
     return grid
 
 
-def _chains(report: Report) -> Table | None:
-    rows = [
-        [
-            c["name"],
-            f"{c['joints'][0]} > {c['end'] or 'open end'}" if c["joints"] else None,
-            len(c["joints"]),
-            f"{c['length'] * 1000:.1f}",
-            span(c["hit_radius"], 1000.0, 1),
-            span(c["stiffness"]),
-            span(c["drag"]),
-            span(c["gravity_power"]),
-            ", ".join(str(i) for i in c["colliders"]) or None,
-            c["center"],
-            c["carried_by"] or c["attach"],
-        ]
-        for c in report.chains
-    ]
-    columns = "chain/left from/left joints/right mm/right radius/right stiffness/right drag/right gravity/right".split()
-    columns += "colliders/left center/left on/left".split()
-    return table("Chains", [tuple(c.split("/")) for c in columns], rows) if rows else None
+def _chains(report: Report, wide: bool) -> Table | None:
+    """One row a chain; a narrow terminal gets it without the ends, the settings of collision and the center."""
+    rows = []
+    for c in report.chains:
+        row = {
+            "chain/left": c["name"],
+            "from/left": f"{c['joints'][0]} > {c['end'] or 'open end'}" if c["joints"] else None,
+            "joints/right": len(c["joints"]),
+            "mm/right": f"{c['length'] * 1000:.1f}",
+            "radius/right": span(c["hit_radius"], 1000.0, 1),
+            "stiffness/right": span(c["stiffness"]),
+            "drag/right": span(c["drag"]),
+            "gravity/right": span(c["gravity_power"]),
+            "colliders/left": ", ".join(str(i) for i in c["colliders"]) or None,
+            "center/left": c["center"],
+            "on/left": c["carried_by"] or c["attach"],
+        }
+        rows.append({k: v for k, v in row.items() if wide or k not in ("from/left", "colliders/left", "center/left")})
+    if not rows:
+        return None
+    return table("Chains", [tuple(k.split("/")) for k in rows[0]], [list(row.values()) for row in rows])
 
 
 def _proposals(report: Report) -> Table | None:

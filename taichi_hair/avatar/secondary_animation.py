@@ -139,14 +139,14 @@ def _colliders(document: Document, skeleton: Skeleton, group: Item, colliders: l
 
 def _bone_group(document: Document, skeleton: Skeleton, group: Item, members) -> tuple[list[Spring], tuple[int, ...]]:
     """Springs of one bone group (each root and every descendant swings) and its collider numbers."""
-    name = group.text("comment") or group.where.rpartition(".")[2]
+    name = group.text("comment")
     listed = group.value.get("bones")
     if isinstance(listed, list) and -1 in listed:
         document.log.warn(group.where, "a root bone is -1; left out")
         listed = [root for root in listed if root != -1]
     roots = Item({"bones": listed}, group.where, group.file).indices("bones", len(skeleton))
     if not roots:
-        document.log.note(group.where, f"bone group {name!r} has no bones; nothing of it moves")
+        document.log.note(group.where, f"the bone group has no bones ({name!r}); nothing of it moves")
         return [], ()
     keys = ("stiffiness", "dragForce", "gravityPower", "hitRadius")  # the first is spelled so in the specification
     values = settings(document, group, keys, DEFAULTS)
@@ -177,7 +177,7 @@ def _from_root(document, skeleton: Skeleton, group: Item, name: str, root: int, 
             starts.extend(skeleton.children[line[-1]][1:])
             line.append(skeleton.children[line[-1]][0])
         joints = tuple(replace(joint, node=node) for node in line)
-        title = name if start == root else f"{name} at {label(skeleton, start)}"
+        title = f"{name} {skeleton.names[start] or start}".strip()
         springs.append(Spring(group.where, title, joints, (), center, _end(document, skeleton, group, line[-1])))
     return springs
 

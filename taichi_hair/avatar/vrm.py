@@ -84,6 +84,7 @@ def read_springs(document: Document, skeleton: Skeleton) -> tuple[list[Spring], 
     root = document.root.extension("VRMC_springBone")
     if root is None:
         return [], []
+    check_version(document, root, "VRMC_springBone", ("1.0", "1.0-beta"))
     groups = root.children("colliderGroups")
     colliders = [_collider(document, skeleton, item) for item in root.children("colliders")]
     place = {}
