@@ -45,6 +45,13 @@ def test_interleaved_elements_are_read_with_their_stride():
     np.testing.assert_array_equal(accessor(glb, index), rows[:, 3:])
 
 
+def test_a_stride_of_zero_means_tight():
+    glb = Glb()
+    index = glb.accessor(np.arange(6.0).reshape(2, 3))
+    glb.json["bufferViews"][0]["byteStride"] = 0
+    np.testing.assert_array_equal(accessor(glb, index), [[0, 1, 2], [3, 4, 5]])
+
+
 def test_matrices_come_as_rows_and_columns():
     glb = Glb()
     matrix = np.arange(16.0).reshape(1, 4, 4)

@@ -198,11 +198,13 @@ def test_the_humanoid_map_keeps_required_roles_and_names_what_is_wrong():
     bones["leftShoulder"] = {"node": nodes["leftUpperArm"]}
     bones["tail"] = {"node": 0}
     del bones["head"]
+    bones["jaw"], bones["leftEye"], bones["neck"] = {}, {"node": -1}, None
     avatar = glb.load()
     assert avatar.humanoid["leftUpperArm"] == nodes["leftUpperArm"] and "leftShoulder" not in avatar.humanoid
     assert set(avatar.humanoid) == set(REQUIRED) - {"head"}
     text = " ".join(avatar.warnings)
     assert "'tail'" in text and "missing: head" in text and "leftShoulder" in text
+    assert all(f"{role} names no node" in text for role in ("jaw", "leftEye", "neck"))
 
 
 def test_first_person_flags_belong_to_nodes():

@@ -123,7 +123,7 @@ def view_bytes(document: Document, index: int) -> tuple[memoryview, int | None]:
         raise item.error(
             "", f"bytes {offset} to {offset + length} of a buffer of {len(buffer)}", "a view inside its buffer"
         )
-    return buffer[offset : offset + length], item.integer("byteStride", None, low=1, below=1 << 16)
+    return buffer[offset : offset + length], item.integer("byteStride", None, below=1 << 16) or None
 
 
 def _sparse(document: Document, item: Item, values: np.ndarray, dtype, shape, count: int) -> np.ndarray:

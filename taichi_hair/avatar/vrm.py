@@ -44,8 +44,11 @@ def read_humanoid(document: Document, skeleton: Skeleton, vrm: Item) -> dict[str
             document.log.warn(bones.where, f"{describe(role)} is no human bone of VRM 1.0; left out")
             continue
         bone = bones.child(role)
-        if bone is not None:
-            found[role] = bone.integer("node", below=len(skeleton))
+        node = bone.integer("node", -1, low=-1, below=len(skeleton)) if bone is not None else -1
+        if node >= 0:
+            found[role] = node
+        else:
+            document.log.warn(bones.where, f"{role} names no node; left out")
     return checked_humanoid(document, skeleton, found)
 
 
