@@ -24,10 +24,10 @@ def test_trail_by_hand():
 
 
 def test_rod_numbers_by_hand():
-    """The same chain: trail 0.15075 s, f^2 = floor^2 + (rate (1 + short / 4))^2 / trail."""
+    """The same chain: trail 0.15075 s, f^2 = floor^2 + (rate (1 + (short / trail)^2))^2 / trail."""
     chain, skeleton = straight_chain((0.1, 0.1), stiffness=2.0, drag=1.0, gravity_power=0.0)
     numbers = rod_parameters(chain, skeleton)
-    rate = parameters.ROD_RATE * (1 + parameters.ROD_SHORT / 4)
+    rate = parameters.ROD_RATE * (1 + (parameters.SHORT / 0.15075) ** 2)
     assert numbers.frequency == pytest.approx(np.sqrt(parameters.ROD_FLOOR**2 + rate**2 / 0.15075), rel=1e-4)
     assert numbers.damping == parameters.ROD_DAMPING
     w = 2 * np.pi * numbers.frequency

@@ -25,19 +25,19 @@ ROD_FLOOR = 0.32  # Hz, chosen
 ROD_RATE = 0.44  # sqrt(Hz), chosen: the ponytail and the twin tails swing about as wide as their spring bones
 ROD_HIGHEST = 10.0  # Hz, a link above that is rigid to the eye
 ROD_DAMPING = 0.4  # chosen: two or three swings after a stop
-ROD_DECAY = 1.72  # 1/s, least damping ratio times angular frequency: still to the micrometre within 6 s
-ROD_AIR = 0.8  # chosen
+ROD_DECAY = 1.68  # 1/s, least damping ratio times angular frequency: still to the micrometre within 6 s
+ROD_AIR = 0.82  # chosen
 ROD_AIR_TIP = 0.0  # chosen
 ROD_SOFTNESS = 1.75  # chosen; with 2 a uniform load bends all joints alike
 ROD_ROOT_SHARE = 0.05  # chosen; a tenth loads the root
 ROD_REACH = 1.4  # tip displacement under a uniform load, in units of load / angular frequency^2; 1.27 to 1.40 for J > 2
 
 # Arc: k = floor + ((1 + (short / trail)^2) 2 damping J / trail)^2, spread over the links.
-ARC_FLOOR = 220.0  # 1/s^2, chosen
+ARC_FLOOR = 300.0  # 1/s^2, chosen
 ARC_HIGHEST = 8000.0  # 1/s^2, 14 Hz: an eighth of where a tick of 1/120 s turns unstable
-ARC_DAMPING = 0.7  # chosen
+ARC_DAMPING = 0.8  # chosen: calmer than the rod, for with less of it neighbouring links swing against each other
 ARC_MOST_DAMPING = 60.0  # 1/s: half of a tick's speed; a faster decay than that only makes the strand late
-ARC_SPREAD = 0.25  # chosen: a quarter of the way from one k for all links (0) to the even bends of a spring bone (1)
+ARC_SPREAD = 0.4  # chosen: part of the way from one k for all links (0) to the even bends of a spring bone (1)
 
 DROOP = 0.7  # chosen: share of a small tilt by which a strand of no stated gravity falls back toward the vertical
 
@@ -102,7 +102,6 @@ def rod_parameters(chain: Chain, skeleton: Skeleton) -> RodParameters:
     if chain.rod is not None:
         return chain.rod
     lengths = segment_lengths(chain, skeleton)
-    count = len(chain)
     late = trail(chain, lengths)
     rate = ROD_RATE * (1.0 + (SHORT / late) ** 2)
     frequency = min(float(np.sqrt(ROD_FLOOR**2 + rate**2 / late)), ROD_HIGHEST)
