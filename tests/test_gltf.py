@@ -10,7 +10,7 @@ import pytest
 from glb import QUAD, QUAD_TRIANGLES, Glb
 
 from taichi_hair.avatar.avatar import AssetError, load
-from taichi_hair.avatar.gltf import parse_document, read_accessor, to_pygltflib
+from taichi_hair.avatar.gltf import parse_document, read_accessor, read_document, to_pygltflib
 from taichi_hair.avatar.skinning import skin_vertices
 
 
@@ -276,6 +276,17 @@ def test_external_and_data_uris_are_read(tmp_path):
         path = tmp_path / "model.gltf"
         path.write_text(json.dumps(glb.json))
         np.testing.assert_array_equal(load(path).parts[0].positions, QUAD)
+
+
+def test_a_large_external_buffer_counts_as_the_file_s_own_size(tmp_path):
+    count = 3_000_000  # 72 MB of doubles, more than any file may take before its buffers are seen
+    (tmp_path / "large.bin").write_bytes(bytes(count * 12))
+    glb = Glb(buffers=[{"byteLength": count * 12, "uri": "large.bin"}])
+    glb.add("bufferViews", {"buffer": 0, "byteLength": count * 12})
+    glb.add("accessors", {"bufferView": 0, "componentType": 5126, "count": count, "type": "VEC3"})
+    (tmp_path / "model.gltf").write_text(json.dumps(glb.json))
+    document = read_document(tmp_path / "model.gltf")
+    assert len(read_accessor(document, 0)) == count
 
 
 def test_a_missing_buffer_file_is_an_error_that_names_it(tmp_path):

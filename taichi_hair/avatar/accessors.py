@@ -53,12 +53,13 @@ def _decode(document: Document, item: Item, kind: str) -> np.ndarray:
     shape = SHAPES[kind]
     elements = count * math.prod(shape)
     view = item.integer("bufferView", None, below=len(document.items("bufferViews")))
-    document.charge(elements * 8, item.where)
     if view is None:
+        document.charge(elements * 8, item.where)
         values = np.zeros((count, *shape), dtype=dtype)
     else:
         offset = item.integer("byteOffset", 0, below=MAX_FILE)
         values = _strided(document, item, view, offset, dtype, shape, count)
+        document.charge(elements * 8, item.where)  # only now: an external buffer counts into the file's own size
     if item.has("sparse"):
         values = _sparse(document, item, np.array(values), dtype, shape, count)
     if len(shape) == 2:
