@@ -64,7 +64,8 @@ class Strand:
         at = np.maximum.accumulate(np.where(nearest == 0, -before, along[nearest]))
         step = along[-1] / self.count
         widths = np.full(self.count, 0.5 * step)
-        widths[0] = min(widths[0], max(-at[0], 1e-4))  # the root ring stays on the head
+        # The first joint bends most: its blend is wider, but leaves the root ring on the head.
+        widths[0] = min(0.9 * step, max(-at[0], 1e-4))
         return along_bones(["head", *self.bones[:-1]], step * np.arange(self.count), widths, at)
 
     def mirrored(self) -> Strand:

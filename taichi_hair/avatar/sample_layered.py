@@ -22,17 +22,17 @@ _FALL = [
 # azimuth, height of the tip, lift, half width, sideways sweep of the tip, chain; outer layers last
 _BACK = (
     (180.0, 0.985, 0.000, 0.030, 0.000, "middle"),
-    (160.0, 1.010, -0.002, 0.027, 0.012, "middle"),
-    (148.0, 0.975, 0.000, 0.029, -0.012, "first"),
-    (130.0, 1.030, -0.002, 0.027, 0.016, "first"),
-    (116.0, 1.045, 0.000, 0.027, 0.014, "second"),
-    (104.0, 1.100, -0.003, 0.022, 0.014, "second"),
+    (160.0, 1.015, -0.002, 0.027, 0.012, "middle"),
+    (148.0, 1.040, 0.000, 0.029, -0.012, "first"),
+    (130.0, 1.090, -0.002, 0.027, 0.014, "first"),
+    (116.0, 1.150, 0.000, 0.027, 0.012, "second"),
+    (104.0, 1.185, -0.003, 0.022, 0.012, "second"),
     (170.0, 1.105, 0.011, 0.026, -0.016, "middle"),
-    (141.0, 1.120, 0.011, 0.027, 0.018, "first"),
-    (113.0, 1.150, 0.008, 0.026, 0.010, "second"),
-    (180.0, 1.180, 0.017, 0.022, 0.000, "middle"),
-    (157.0, 1.195, 0.017, 0.024, 0.012, "first"),
-    (126.0, 1.205, 0.014, 0.025, 0.008, "second"),
+    (141.0, 1.130, 0.011, 0.027, 0.016, "first"),
+    (113.0, 1.190, 0.008, 0.026, 0.010, "second"),
+    (180.0, 1.190, 0.017, 0.022, 0.000, "middle"),
+    (157.0, 1.200, 0.017, 0.024, 0.012, "first"),
+    (126.0, 1.215, 0.014, 0.025, 0.008, "second"),
 )
 _LOOSE = ((0.0, 0.30), (0.12, 0.75), (0.30, 1.0), (0.60, 1.0), (0.82, 0.70), (0.93, 0.36), (1.0, 0.0))
 
@@ -52,8 +52,9 @@ def _hang(azimuth: float, tip: float, lift: float, sweep: float) -> np.ndarray:
     y = np.concatenate([np.array([1.385, 1.32, 1.255]), np.linspace(1.255, tip, 4)[1:]])
     side, back = np.moveaxis(table(_FALL, y), -1, 0)
     x, z = np.sin(a) * (side + lift), np.cos(a) * (back + lift) - 0.010
-    # Below the chin the hair gathers behind the shoulders.
+    # Below the chin the hair gathers behind the shoulders, towards the spine.
     behind = 1.0 - smoothstep(1.215, 1.330, y)
+    x = x * (1.0 - 0.30 * behind)
     z = z + behind * (np.minimum(z, -0.112 - 0.8 * lift) - z)
     end = np.linspace(0.0, 1.0, len(y)) ** 3
     x = x + end * sweep * np.sign(np.sin(a) + 1e-9)
@@ -73,7 +74,7 @@ def _backs() -> tuple[list[Surface], list[Strand]]:
         path = _hang(azimuth, tip, lift, sweep)
         if chain not in chains:
             name = "back_middle" if chain == "middle" else f"back_{chain}.L"
-            chains[chain] = strand_from(name, path, 0.34, 5, BACK)
+            chains[chain] = strand_from(name, path, 0.34, 4 if chain == "second" else 5, BACK)
         rings = 32 + int(12 * (1.3 - tip) / 0.3)
         piece = lock(path, width, 0.0115, chains[chain], profile=_LOOSE, rings=rings, sides=12, bend=0.085)
         pieces += [piece] if azimuth == 180.0 else pair([piece])

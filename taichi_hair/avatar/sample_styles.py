@@ -24,10 +24,10 @@ HAIRLINE = (
     (150.0, -43.0),
     (180.0, -48.0),
 )
-BANG = Spring((1.6, 1.0), 0.45, 0.0, (0.006, 0.004), ("head",))
-SIDE = Spring((1.0, 0.6), 0.40, 0.04, (0.009, 0.006), ("head", "neck", "shoulders"))
+BANG = Spring((3.0, 2.0), 0.45, 0.0, (0.006, 0.004), ("head",))
+SIDE = Spring((1.6, 1.0), 0.40, 0.04, (0.009, 0.006), ("head", "neck", "shoulders"))
 FRONT = Spring((0.9, 0.5), 0.40, 0.06, (0.010, 0.007), ("head", "neck", "shoulders", "torso", "arms"))
-BACK = Spring((0.9, 0.5), 0.40, 0.06, (0.014, 0.009), ("head", "neck", "shoulders", "torso", "arms"))
+BACK = Spring((1.0, 0.6), 0.40, 0.06, (0.014, 0.009), ("head", "neck", "shoulders", "torso"))
 TAIL = Spring((0.8, 0.4), 0.35, 0.08, (0.028, 0.012), ("head", "neck", "shoulders", "torso", "arms", "hips"))
 
 
