@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -94,7 +95,8 @@ class Plan:
         moved = _closure(avatar.skeleton.parents, [*target.tolist(), *[n for _, n, _ in points]])
         depth = avatar.skeleton.depth
         levels = tuple(
-            np.array([n for n in moved if depth[n] == d], dtype=np.int64) for d in sorted({int(depth[n]) for n in moved})
+            np.array([n for n in moved if depth[n] == d], dtype=np.int64)
+            for d in sorted({int(depth[n]) for n in moved})
         )
         return cls(
             source=np.array([place[int(s)] for s in source]),
@@ -184,13 +186,32 @@ class Retargeted:
     def locals(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Local translations (T, N, 3) and rotations (T, N, 4) at times (T,): body, authored hair, constraints."""
         times = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        places, turns = self._own(times)
+        if self.travel == "close" and self.report.cycle:
+            share = self.clip.local_time(times, self.loop) / self.seconds
+            lift, left, nodes = self._open
+            part = np.broadcast_to(share[:, None], (len(times), len(nodes)))
+            step = rotations.slerp(rotations.IDENTITY, np.broadcast_to(left, (*part.shape, 4)), part)
+            turns[:, nodes] = rotations.multiply(turns[:, nodes], step)
+            places[:, self.plan.hips] += share[:, None] * lift
+        if self.constraints:
+            turns = apply_constraints(self.avatar.skeleton, self.constraints, turns, places)
+        return places, turns
+
+    def _own(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         places, turns, sampled = self._pose(times)
         if self.authored:
             nodes, own = authored_rotations(self.clip, self.avatar, self.authored, sampled)
             turns[:, nodes] = own
-        if self.constraints:
-            turns = apply_constraints(self.avatar.skeleton, self.constraints, turns, places)
         return places, turns
+
+    @cached_property
+    def _open(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the last pose of a cycle lacks to the first: hips (3,), and rotations (K, 4) of nodes (K,)."""
+        places, turns = replace(self, loop=False)._own(np.array([0.0, self.seconds]))
+        left = rotations.multiply(rotations.inverse(turns[1]), turns[0])
+        nodes = np.flatnonzero(rotations.angle(left) > 1e-9)
+        return places[0, self.plan.hips] - places[1, self.plan.hips], left[nodes], nodes
 
     def worlds(self, times: np.ndarray) -> np.ndarray:
         """(T, N, 4, 4) world matrices of all nodes at times (T,) in seconds, node constraints obeyed."""
@@ -262,7 +283,9 @@ class Retargeted:
         """
         plan, skeleton = self.plan, self.avatar.skeleton
         scale = np.linalg.norm(skeleton.rest_world[:, :3, :3], axis=1)  # (N, 3)
-        at: dict[int, np.ndarray] = {plan.hips: pelvis - rotations.rotate(whole[:, plan.hips], plan.there.offset * scale[plan.hips])}
+        at: dict[int, np.ndarray] = {
+            plan.hips: pelvis - rotations.rotate(whole[:, plan.hips], plan.there.offset * scale[plan.hips])
+        }
 
         def place(node: int) -> np.ndarray:
             if node not in at:

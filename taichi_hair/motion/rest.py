@@ -96,7 +96,10 @@ def stance(skeleton: Skeleton, roles: dict[str, int], facing: np.ndarray, turns:
         points = [at[thigh], *([at[f"{side}LowerLeg"]] if f"{side}LowerLeg" in at else []), at[f"{side}Foot"]]
         links = [b - a for a, b in zip(points, points[1:], strict=False)]
         names = [thigh, f"{side}LowerLeg"][: len(links)]
-        held = [rotations.rotate(rotations.inverse(turns.get(n, rotations.IDENTITY)), v) for n, v in zip(names, links, strict=True)]
+        held = [
+            rotations.rotate(rotations.inverse(turns.get(n, rotations.IDENTITY)), v)
+            for n, v in zip(names, links, strict=True)
+        ]
         drops.append((at[thigh], -sum(v[1] for v in held)))
     offset = np.zeros(3)
     drop = None
@@ -105,7 +108,9 @@ def stance(skeleton: Skeleton, roles: dict[str, int], facing: np.ndarray, turns:
         length = float(np.mean([d for _, d in drops]))
         if abs(hips[1] - middle[1]) > 0.4 * length:  # a hips joint on the floor, say, from which the legs hang
             pelvis = np.array([hips[0], middle[1], middle[2]])
-            local = np.linalg.inv(world[roles["hips"]]) @ np.append(rotations.rotate(rotations.inverse(facing), pelvis), 1.0)
+            local = np.linalg.inv(world[roles["hips"]]) @ np.append(
+                rotations.rotate(rotations.inverse(facing), pelvis), 1.0
+            )
             offset = local[:3]
         drop = float(pelvis[1] - middle[1]) + length
     ankles = [at[f"{side}Foot"][1] for side in SIDES if f"{side}Foot" in at]

@@ -43,7 +43,7 @@ def retarget(
     proportion to their height. No hair joint is moved by the transfer.
 
     travel: "keep" the horizontal way, "remove" it (the hips stay over their place), or "close" it (only what is left
-    over after one round is taken out, so that a cycle ends where it began). loop: whether time wraps at the clip's end;
+    over after one round is taken out, of the way and of a cycle's pose, so that a cycle ends exactly as it began). loop: whether time wraps at the clip's end;
     by default it does where the clip is a cycle. mapping: role -> joint name of the avatar (or a JSON file of that),
     for avatars without a humanoid map whose names are not known. authored: follow the clip's own tracks on chains of
     this avatar that the clip keys, see `Retargeted.rig`. constraints: evaluate the avatar's node constraints. ground:
@@ -63,7 +63,9 @@ def retarget(
     turns = limb_turns(source, own, target, roles, facing)
     if turns:
         degrees = max(np.degrees(rotations.angle(q)) for q in turns.values())
-        notes.append(f"limbs at rest differ by up to {degrees:.0f} degrees; they were brought together before comparing")
+        notes.append(
+            f"limbs at rest differ by up to {degrees:.0f} degrees; they were brought together before comparing"
+        )
     pairs, passed = _pairs(own, roles)
     if passed:
         notes.append("joints the avatar lacks, passed on to their parents: " + ", ".join(passed))
@@ -149,7 +151,11 @@ def _plan(clip, avatar, own, roles, pairs, facing, turns, ground, notes) -> Plan
     places = plan.points_of(world)
     ankles = places[:, list(plan.ankles_s), 1].min(axis=1) if plan.ankles_s else np.zeros(len(times))
     if known:
-        sunk = _sunk(plan, world, ankles - ankle, SLOW * rest[1] * (times[1] - times[0])) if ground and plan.ankles_s else 0.0
+        sunk = (
+            _sunk(plan, world, ankles - ankle, SLOW * rest[1] * (times[1] - times[0]))
+            if ground and plan.ankles_s
+            else 0.0
+        )
         if sunk < -SINK * rest[1]:
             notes.append(f"the clip's feet stand {-100 * sunk:.0f} cm below its floor; it was raised by that")
             return plan.placed(rest, sunk, ankle, sunk)
