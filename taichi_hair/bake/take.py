@@ -142,7 +142,8 @@ def take(
         points, after, laps, rounds = _rounds(crowd, member, advance, keys, ticks.seconds)
         if rounds is None:
             rounds = 1
-            notes.append(f"the hair never came round in {laps} rounds; its end is faded into its beginning")
+            late = _not_round(rig, points, after)
+            notes.append(f"{late} never came round in {laps} rounds; the end was faded into the beginning")
     else:
         if not _settle(advance, crowd.positions(member)[0], wait, step, rate):
             notes.append(f"the hair still moved after {SETTLE_SECONDS:g} s in the first pose")
@@ -190,6 +191,13 @@ def _rounds(crowd, member, advance, keys: int, seconds: float):
             if enough and np.linalg.norm(done[-1] - done[-1 - rounds], axis=-1).max() < PERIODIC:
                 return *_pair(done, once, rounds), len(done) - 1 - rounds, rounds
     return *_pair(done, once, 1), len(done) - 1, None
+
+
+def _not_round(rig: HairRig, points: np.ndarray, after: np.ndarray) -> str:
+    """Names of the chains that are not where they were a round before."""
+    away = np.linalg.norm(after - points, axis=-1).max(axis=0)
+    spans = zip(rig.spans, rig.chains, strict=True)
+    return ", ".join(chain.name for (start, count), chain in spans if away[start : start + count].max() >= PERIODIC)
 
 
 def _pair(done: list, once, rounds: int) -> tuple[np.ndarray, np.ndarray]:

@@ -155,7 +155,7 @@ def _motion(file: str, lines: list[str], start: int, width: int) -> tuple[float,
     header: dict[str, float] = {}
     at = start + 1
     while at < len(lines) and len(header) < 2:
-        key, colon, value = lines[at].partition(":")
+        key, _, value = lines[at].partition(":")
         if lines[at].strip():
             try:
                 header[key.strip().lower()] = float(value)

@@ -180,7 +180,7 @@ class Retargeted:
         return without(self.avatar.hair, self.authored) if self.authored else self.avatar.hair
 
     def body(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Local translations (T, N, 3) and rotations (T, N, 4) of the transfer alone: no authored hair, no constraint."""
+        """Local translations (T, N, 3) and rotations (T, N, 4) of the transfer: no authored hair, no constraints."""
         return self._pose(np.atleast_1d(np.asarray(times, dtype=np.float64)))[:2]
 
     def locals(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

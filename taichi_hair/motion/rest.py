@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -94,7 +95,7 @@ def stance(skeleton: Skeleton, roles: dict[str, int], facing: np.ndarray, turns:
     for thigh in legs:
         side = thigh[: -len("UpperLeg")]
         points = [at[thigh], *([at[f"{side}LowerLeg"]] if f"{side}LowerLeg" in at else []), at[f"{side}Foot"]]
-        links = [b - a for a, b in zip(points, points[1:], strict=False)]
+        links = [b - a for a, b in pairwise(points)]
         names = [thigh, f"{side}LowerLeg"][: len(links)]
         held = [
             rotations.rotate(rotations.inverse(turns.get(n, rotations.IDENTITY)), v)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -43,12 +44,12 @@ def retarget(
     proportion to their height. No hair joint is moved by the transfer.
 
     travel: "keep" the horizontal way, "remove" it (the hips stay over their place), or "close" it (only what is left
-    over after one round is taken out, of the way and of a cycle's pose, so that a cycle ends exactly as it began). loop: whether time wraps at the clip's end;
-    by default it does where the clip is a cycle. mapping: role -> joint name of the avatar (or a JSON file of that),
-    for avatars without a humanoid map whose names are not known. authored: follow the clip's own tracks on chains of
-    this avatar that the clip keys, see `Retargeted.rig`. constraints: evaluate the avatar's node constraints. ground:
-    where limbs have other proportions, move the hips up or down so that feet and knees are as far from the floor as the
-    clip's.
+    over after one round is taken out, of the way and of a cycle's pose, so that a cycle ends exactly as it began).
+    loop: whether time wraps at the clip's end; by default it does where the clip is a cycle. mapping: role -> joint
+    name of the avatar (or a JSON file of that), for avatars without a humanoid map whose names are not known.
+    authored: follow the clip's own tracks on chains of this avatar that the clip keys, see `Retargeted.rig`.
+    constraints: evaluate the avatar's node constraints. ground: where limbs have other proportions, move the hips up or
+    down so that feet and knees are as far from the floor as the clip's.
     """
     if travel not in TRAVEL:
         raise ValueError(f"travel: found {travel!r}, wanted one of {', '.join(TRAVEL)}")
@@ -119,7 +120,7 @@ def _pairs(own: dict[str, int], roles: dict[str, int]) -> tuple[list[tuple[str, 
     """(role, source node, target node) of what is transferred, and the roles passed on to a parent."""
     source = dict(own)
     passed = []
-    for lower, upper in reversed(list(zip(TRUNK, TRUNK[1:], strict=False))):
+    for lower, upper in reversed(list(pairwise(TRUNK))):
         if upper in source and upper not in roles:
             passed.append(upper)
             if lower != "hips":
