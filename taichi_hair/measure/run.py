@@ -11,7 +11,9 @@ import numpy as np
 from ..avatar.avatar import Avatar
 from ..hair import HairRig
 from ..motion.body import Motion, anchors
+from ..motion.carried import carry
 from ..motion.turn import HeadTurn, Sine, StopTurn
+from ..rig.fitted import owner
 from ..sim.backend import current
 from ..sim.crowd import Crowd
 from ..sim.pose import apply_hair
@@ -43,6 +45,8 @@ def record(avatar: Avatar, rig: HairRig, motion: Motion, seconds: float, crowd: 
 
     The first updates compile the kernels; they are run before the clock is read, and the hair starts anew after them.
     """
+    avatar = owner(avatar, rig)
+    motion = carry(motion, avatar.skeleton)
     (member,) = crowd.add(avatar, rig, motion=motion)
     for _ in range(4):
         crowd.advance(FRAME)
@@ -100,6 +104,7 @@ def measure(
     Figures that cost time are per avatar: one update is 1/60 s of a crowd of this avatar alone, its motion included.
     """
     rig = avatar.hair if rig is None else rig
+    avatar = owner(avatar, rig)
     if not rig.chains:
         raise ValueError(f"{avatar.name}: no hair chain, wanted at least 1 to measure")
     if not (np.isfinite(seconds) and seconds >= 1.0):

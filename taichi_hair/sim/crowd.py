@@ -10,7 +10,9 @@ import numpy as np
 from ..avatar.avatar import Avatar
 from ..hair import HairRig
 from ..motion.body import Frames, Motion, Still
+from ..motion.carried import carry, lengthened
 from ..motion.track import Track
+from ..rig.fitted import owner
 from . import layout as row
 from .constants import build
 from .launch import anchor_records, collider_records, jumps, rest_state
@@ -93,8 +95,10 @@ class Crowd:
         until `drive` is called. at: (3,) or (count, 3) positions in metres, or (4, 4) or (count, 4, 4) placements.
         """
         rig = avatar.hair if rig is None else rig
+        avatar = owner(avatar, rig)
         kind = self._kind(avatar, rig)
-        track = Track(motion or Still(avatar.skeleton), avatar.skeleton, rig, self.clock.rate)
+        motion = carry(motion or Still(avatar.skeleton), avatar.skeleton)
+        track = Track(motion, avatar.skeleton, rig, self.clock.rate)
         placements = _placements(at, count)
         ids = []
         pools = self._storage.state_pools
@@ -139,6 +143,9 @@ class Crowd:
         """World matrices (N, 4, 4) of an engine that owns the body; the next ticks interpolate towards them."""
         m = self._members[self._wanted(member)[0]]
         worlds = np.asarray(worlds, dtype=np.float64)
+        base = getattr(m.kind.rig, "base", None)
+        if base is not None and worlds.shape == (len(base.skeleton), 4, 4):
+            worlds = lengthened(worlds, m.kind.avatar.skeleton)
         wanted = (len(m.kind.avatar.skeleton), 4, 4)
         if worlds.shape != wanted:
             raise ValueError(f"drive: worlds have shape {worlds.shape}, wanted {wanted}")

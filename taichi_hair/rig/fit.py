@@ -1,0 +1,112 @@
+"""fit_hair(): a hair mesh becomes chains of joints with weights; the avatar itself is not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+from ..avatar.description import Avatar
+from ..avatar.errors import AssetError
+from ..hair import HairRig
+from .attach import NewChain, add_nodes, kept_chains, make_chain, replaced_chains, reweighted
+from .fitted import FittedRig, Refinement
+from .poses import joint_moves, sample_ends
+from .refine import ROUNDS, neighbours_allowed, refined, stretches
+from .roots import attach_node, find_head
+from .selection import select_faces, select_parts
+from .settings import chain_settings
+from .strand import Plan, fit_strand
+from .surface import read_surface
+
+REFINE_POINTS = 1500  # larger surfaces are refined for fewer rounds, so that a fit stays a matter of seconds
+FEWEST = 16
+
+
+def fit_hair(
+    avatar: Avatar,
+    mesh: str | int | Sequence[str | int],
+    joints: int = 6,
+    *,
+    chains: str | int = 1,
+    faces: np.ndarray | None = None,
+    root=None,
+    body: Avatar | None = None,
+    refine: bool = True,
+    name: str | None = None,
+) -> FittedRig:
+    """A rig for hair that has no bones, from its geometry.
+
+    mesh: a mesh, a material, "mesh:primitive", a number of Avatar.parts, or several of them; `faces` selects triangles
+    of a single one. chains: 1 fits one strand with that many joints; "auto" splits a hairstyle into locks, a number
+    sets how many chains it may have at most; `joints` is then the most a chain gets. root: where a single strand
+    begins, a place in metres, a node's or a mesh's name; found where the mesh meets the head unless given. body:
+    another file's figure, in the same place, for hair that comes without a head. refine: lower the stretch of the
+    worst edges over sample poses.
+
+    The result is the avatar's rig with the new chains in the place of those that moved this mesh before.
+    """
+    began = perf_counter()
+    if not 1 <= int(joints) <= 64:
+        raise AssetError(avatar.file, "joints", str(joints), "1 to 64")
+    parts = select_parts(avatar, mesh)
+    surface = read_surface(avatar, parts, select_faces(avatar, parts, faces))
+    node = attach_node(avatar, parts)
+    head = find_head(avatar, surface, node, body)
+    label = name or avatar.parts[parts[0]].name or "hair"
+    if chains == 1:
+        plan = fit_strand(avatar, surface, head, int(joints), root, label)
+    else:
+        from .locks import fit_style
+
+        most = 16 if chains == "auto" else int(chains)
+        plan = fit_style(avatar, surface, head, int(joints), most, label)
+    weights, report = (_refine(surface, plan) if refine and plan.strands else (plan.weights, None))
+    rig = apply_plan(avatar, surface, replace(plan, weights=weights), node, report)
+    return replace(rig, seconds=perf_counter() - began)
+
+
+def _refine(surface, plan: Plan) -> tuple[np.ndarray, Refinement]:
+    places = [strand.places for strand in plan.strands]
+    moves = joint_moves(places, [sample_ends(p) for p in places])
+    before = stretches(surface.points, surface.edges, plan.weights, moves)
+    allowed = neighbours_allowed(plan.weights, plan.spans, plan.near_root)
+    rounds = int(np.clip(ROUNDS * REFINE_POINTS / len(surface.points), FEWEST, ROUNDS))
+    weights = refined(surface.points, surface.edges, plan.weights, moves, plan.fixed, allowed, rounds)
+    after = stretches(surface.points, surface.edges, weights, moves)
+    if after.p99 > before.p99 and after.worst > before.worst:
+        return plan.weights, Refinement(before, before)
+    return weights, Refinement(before, after)
+
+
+def apply_plan(avatar: Avatar, surface, plan: Plan, node: int, report: Refinement | None) -> FittedRig:
+    """The FittedRig of a plan: new nodes and skins on a copy of the avatar, chains and colliders."""
+    new = [NewChain(s.name, s.places, {}) for s in plan.strands]
+    skeleton, rows = add_nodes(avatar.skeleton, node, new)
+    columns = np.concatenate([[node], *[row[:-1] for row in rows]]).astype(np.int64)
+    skins, parts = avatar.skins, avatar.parts
+    if plan.strands:
+        skins, parts = reweighted(avatar, skeleton, surface, plan.weights, columns)
+    gone = replaced_chains(avatar, parts, skins) if plan.strands else []
+    chains = kept_chains(avatar.hair, gone)
+    first = len(chains)
+    for strand, row in zip(plan.strands, rows, strict=True):
+        settings = chain_settings(avatar, strand, [avatar.hair.chains[g] for g in gone])
+        chains.append(make_chain(NewChain(strand.name, strand.places, settings), row, skeleton, node))
+    fitted = tuple(range(first, len(chains)))
+    rig = HairRig(tuple(chains), avatar.hair.colliders)
+    changed = replace(avatar, skeleton=skeleton, skins=skins, parts=parts, hair=rig)
+    locks = tuple(replace(s.lock, chain=first + k) for k, s in enumerate(plan.strands))
+    return FittedRig(
+        chains=rig.chains,
+        colliders=rig.colliders,
+        avatar=changed,
+        base=avatar,
+        fitted=fitted,
+        locks=locks,
+        refused=plan.refused,
+        refinement=report,
+        table={"surface": surface, "plan": plan, "node": node},
+    )
