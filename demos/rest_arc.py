@@ -45,7 +45,7 @@ def main() -> None:
 
     th.init("cpu")
     avatar = soft_ponytail()
-    turn = th.HeadTurn(avatar)
+    turn = th.HeadTurn(avatar, arms=70.0)
     tail = [max(range(len(avatar.hair.chains)), key=lambda c: len(avatar.hair.chains[c]))]
     poses, sag, curl = {}, {}, {}
     for solver in SOLVERS:

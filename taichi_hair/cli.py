@@ -19,6 +19,7 @@ from .avatar.samples import SAMPLES, sample
 
 SOLVER_NAMES = ("rod", "arc", "spring-bone")
 MOTIONS = {"turn": "HeadTurn", "nod": "Nod", "tilt": "Tilt", "sideways": "Sideways", "run": "Run", "stop": "StopTurn"}
+STANDING = 70.0  # degrees that the arms hang from a T-pose when hair is shown; measures keep the file's own pose
 SUFFIXES = (".vrm", ".glb", ".gltf")
 
 out = Console()
@@ -95,16 +96,18 @@ def _parser() -> argparse.ArgumentParser:
 
     view = verbs.add_parser("view", help="open a window on an avatar")
     view.add_argument("avatar", nargs="?", default="ponytail", help=known)
-    _motion_options(view)
+    _motion_options(view, STANDING)
     view.add_argument("--solver", choices=SOLVER_NAMES, default="rod")
     _backend_option(view)
     view.set_defaults(run=_view)
     return parser
 
 
-def _motion_options(parser: argparse.ArgumentParser) -> None:
+def _motion_options(parser: argparse.ArgumentParser, arms: float = 0.0) -> None:
     parser.add_argument("--motion", choices=MOTIONS, default="turn", help="what the head does (default: turn)")
     parser.add_argument("--seconds", type=float, help="how long (default: the motion's own length)")
+    text = f"degrees that the arms are lowered from the file's pose (default {arms:g})"
+    parser.add_argument("--arms", type=float, default=arms, help=text)
 
 
 def _backend_option(parser: argparse.ArgumentParser) -> None:
@@ -137,8 +140,11 @@ def _motion(args, avatar: Avatar):
     seconds = args.seconds
     if seconds is not None and not 0.1 <= seconds <= 3600.0:
         raise UsageError(f"--seconds: found {seconds:g}, wanted 0.1 to 3600")
+    if not -90.0 <= args.arms <= 90.0:
+        raise UsageError(f"--arms: found {args.arms:g}, wanted -90 to 90")
     kind = getattr(turn, MOTIONS[args.motion])
-    return kind(avatar) if seconds is None else kind(avatar, seconds=seconds)
+    length = {} if seconds is None else {"seconds": seconds}
+    return kind(avatar, arms=args.arms, **length)
 
 
 def _start(name: str) -> None:
@@ -280,7 +286,7 @@ def _demo(args) -> int:
     from .view.window import WindowError, require_window
 
     avatar = _avatar(args.avatar)
-    motion = HeadTurn(avatar)
+    motion = HeadTurn(avatar, arms=STANDING)
     _start("cpu")
     if not args.no_window:
         try:

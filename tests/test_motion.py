@@ -108,3 +108,20 @@ def test_sizes_of_the_other_motions():
     assert run[:, 1].max() == pytest.approx(0.04, abs=1e-4)
     speed = np.diff(run[:, 2]) * 240.0
     assert speed.max() == pytest.approx(3.0) and speed[-1] == 0.0
+
+
+def test_lowered_arms_hang_and_the_rest_of_the_body_stays():
+    from taichi_hair.avatar.samples import sample
+
+    avatar = sample("layered")
+    rest = avatar.skeleton.rest_world
+    pose = HeadTurn(avatar, arms=70.0).worlds(np.array([0.0]))[0]
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        shoulder, hand = avatar.humanoid[f"{side}UpperArm"], avatar.humanoid[f"{side}Hand"]
+        arm = pose[hand, :3, 3] - pose[shoulder, :3, 3]
+        assert np.degrees(np.arctan2(-arm[1], sign * arm[0])) == pytest.approx(70.0, abs=6.0)
+    head, foot = avatar.humanoid["head"], avatar.humanoid["leftFoot"]
+    assert np.abs(pose[[head, foot]] - rest[[head, foot]]).max() < 1e-9
+    sleeves = [c.node for c in avatar.constraints]
+    assert np.abs(pose[sleeves] - rest[sleeves]).max() > 0.1
+    assert np.abs(HeadTurn(avatar).worlds(np.array([0.0]))[0] - rest).max() < 1e-12

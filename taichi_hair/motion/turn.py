@@ -9,6 +9,9 @@ import numpy as np
 
 from .. import rotations
 from ..avatar.avatar import Avatar
+from ..avatar.constraints import apply_constraints
+
+ELBOWS = 12.0  # degrees that lowered arms bend; chosen for looks
 
 
 def carrying_node(avatar: Avatar) -> int:
@@ -34,6 +37,26 @@ def window(t: np.ndarray, seconds: float, ramp: float = 0.25) -> np.ndarray:
     return np.where(inside, np.clip(t / ramp, 0.0, 1.0) * np.clip((seconds - t) / ramp, 0.0, 1.0), 0.0)
 
 
+def lowered_arms(avatar: Avatar, degrees: float) -> np.ndarray:
+    """(N, 4, 4) world matrices of the rest pose with both upper arms lowered and the elbows a little bent forward.
+
+    Node constraints follow, so that sleeves hang with the arms.
+    """
+    skeleton = avatar.skeleton
+    own = rotations.from_matrix(skeleton.rest_world)
+    local = skeleton.rotations.copy()
+    for side, sign in (("left", -1.0), ("right", 1.0)):
+        for role, axis, angle in (("UpperArm", [0.0, 0.0, 1.0], degrees), ("LowerArm", [0.0, 1.0, 0.0], ELBOWS)):
+            node = avatar.humanoid.get(f"{side}{role}", -1)
+            if node >= 0:
+                turn = rotations.from_axis_angle(axis, sign * np.radians(angle))
+                turned = rotations.multiply(turn, own[node])
+                parent = skeleton.parents[node]
+                above = own[parent] if parent >= 0 else rotations.IDENTITY
+                local[node] = rotations.multiply(rotations.inverse(above), turned)
+    return skeleton.world(rotations_=apply_constraints(skeleton, avatar.constraints, local))
+
+
 @dataclass(frozen=True, eq=False)
 class HeadMotion:
     """A head that turns and a body that is carried about, as a pure function of time.
@@ -41,10 +64,14 @@ class HeadMotion:
     The turn is about the body's own axes (x left, y up, z forward) through the head joint, whatever axes the head node
     has at rest: `world = T(head) turn R_rest`. Where the head's rest axes are the body's, as in VRM 1.0 files, that is
     the head's rest rotation multiplied on the right by the turn. Hair keeps its rest rotations.
+
+    `arms` lowers the upper arms from the rest pose by so many degrees: 0 measures in the pose that the file has, about
+    70 is how a person stands.
     """
 
     avatar: Avatar
     seconds: float = 12.0
+    arms: float = 0.0
     name = "still"
 
     def turn(self, times: np.ndarray) -> np.ndarray:
@@ -65,7 +92,7 @@ class HeadMotion:
             for child in skeleton.order:
                 parent = skeleton.parents[child]
                 below[child] |= parent >= 0 and below[parent]
-        return node, below, skeleton.rest_world
+        return node, below, lowered_arms(self.avatar, self.arms) if self.arms else skeleton.rest_world
 
     def worlds(self, times: np.ndarray) -> np.ndarray:
         """(T, N, 4, 4) world matrices of all nodes at times (T,) in seconds."""
