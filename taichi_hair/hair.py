@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-SHAPES = ("sphere", "capsule", "plane", "inside_sphere", "inside_capsule")
+SHAPES = ("sphere", "capsule", "plane", "inside_sphere", "inside_capsule", "tapered_capsule", "box", "surface")
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Signed distances on a grid, negative inside, carried by a node: what is visible there, at its true shape."""
+
+    distance: np.ndarray  # (X, Y, Z) float32, the node's local units, at the corners of cells
+    cell: float  # edge of a cell, local units
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,10 +24,16 @@ class Collider:
     name: str
     node: int  # index into the skeleton
     shape: str  # one of SHAPES
-    offset: np.ndarray  # (3,) centre, start of the axis, or a point of the plane
-    radius: float = 0.0
+    offset: np.ndarray  # (3,) centre, start of the axis, a point of the plane, or the first corner of a surface's grid
+    radius: float = 0.0  # of a box: how far its edges are rounded outward; of a surface: least distance of hair from it
     tail: np.ndarray | None = None  # (3,) end of a capsule's axis
     normal: np.ndarray | None = None  # (3,) unit, of a plane; hair stays on the side it points to
+    tail_radius: float | None = None  # of a tapered capsule, at its tail
+    half_size: np.ndarray | None = None  # (3,) half edges of a box
+    rotation: np.ndarray | None = None  # (4,) of a box in its node
+    surface: Surface | None = None
+    friction: float = 0.0  # Coulomb's coefficient: sideways motion lost per motion into the collider
+    speed_loss: float = 0.0  # share of the speed along the collider that contact takes within 1/60 s
 
 
 @dataclass(frozen=True, eq=False)

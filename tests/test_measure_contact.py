@@ -8,11 +8,13 @@ import pytest
 from taichi_hair import rotations
 from taichi_hair.avatar.skeleton import Skeleton
 from taichi_hair.hair import Chain, Collider, HairRig
-from taichi_hair.measure.contact import clearance, contact, margin, segment_distance
+from taichi_hair.measure.contact import contact
 from taichi_hair.measure.trace import Trace, rigid_hair
+from taichi_hair.rig.shapes import gap, segment_distance
 
 X, Y, Z = np.eye(3)
 ORIGIN = np.zeros(3)
+IDENTITY = rotations.IDENTITY
 
 
 def test_distances_worked_out_by_hand():
@@ -58,20 +60,15 @@ def test_distance_against_a_slow_search():
     ],
 )
 def test_depth_in_every_shape(shape, b, start, end, depth):
-    found = margin(shape, np.float64(1.0), np.float64(0.1)) - clearance(shape, ORIGIN, b, start, end)
-    assert found == pytest.approx(depth)
-    away = {"plane": 5 * Y, "inside_sphere": -0.6 * X, "inside_capsule": -0.6 * X}.get(shape, 5 * X)
-    inward = 0.5 * start if shape.startswith("inside") else start
-    inner_end = 0.5 * end if shape.startswith("inside") else end
-    clear = margin(shape, np.float64(1.0), np.float64(0.1)) - clearance(
-        shape, ORIGIN, b, inward + (0 if shape.startswith("inside") else 1) * away, inner_end + away
-    )
-    assert clear < 0.0
+    def depth_of(p, q):
+        return -gap(Collider("c", -1, shape, ORIGIN), ORIGIN, b, 1.0, 1.0, IDENTITY, 1.0, p, q, 0.1)
 
-
-def test_an_unknown_shape_is_named():
-    with pytest.raises(ValueError, match="'box' is not known"):
-        clearance("box", ORIGIN, X, X, Y)
+    assert depth_of(start, end) == pytest.approx(depth)
+    if shape.startswith("inside"):
+        assert depth_of(0.5 * start, 0.5 * end) < 0.0
+    else:
+        away = 5 * Y if shape == "plane" else 5 * X
+        assert depth_of(start + away, end + away) < 0.0
 
 
 def hanging(samples: int, at: float, allowance_at: float | None = None):

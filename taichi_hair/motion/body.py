@@ -47,9 +47,12 @@ class Frames:
     scale: np.ndarray  # (T, A) relative to the rest pose
     center_position: np.ndarray  # (T, A, 3) of the node whose motion gives no inertia; zeros where it is the world
     center_rotation: np.ndarray  # (T, A, 4)
-    collider_a: np.ndarray  # (T, B, 3) centre, start of the axis, or point of a plane
+    collider_a: np.ndarray  # (T, B, 3) centre, start of the axis, point of a plane, or corner of a surface's grid
     collider_b: np.ndarray  # (T, B, 3) end of the axis; the unit normal of a plane
     collider_radius: np.ndarray  # (T, B)
+    collider_tail_radius: np.ndarray  # (T, B) the same as the radius where a capsule is not tapered
+    collider_rotation: np.ndarray  # (T, B, 4) of boxes and surfaces
+    collider_scale: np.ndarray  # (T, B) metres per local unit
 
     def __len__(self) -> int:
         return len(self.position)
@@ -75,6 +78,9 @@ class Frames:
             collider_a=self.collider_a @ turn.T,
             collider_b=self.collider_b @ turn.T,
             collider_radius=self.collider_radius * size,
+            collider_tail_radius=self.collider_tail_radius * size,
+            collider_rotation=rotations.multiply(q, self.collider_rotation),
+            collider_scale=self.collider_scale * size,
         )
 
     def repeated(self, count: int) -> Frames:
@@ -123,6 +129,8 @@ def frames(skeleton: Skeleton, rig: HairRig, worlds: np.ndarray) -> Frames:
     center = padded[:, centers]
     b = len(rig.colliders)
     a_points, b_points, radii = np.zeros((count, b, 3)), np.zeros((count, b, 3)), np.zeros((count, b))
+    tail_radii, scales = np.zeros((count, b)), np.ones((count, b))
+    turns = np.tile(rotations.IDENTITY, (count, b, 1))
     for k, collider in enumerate(rig.colliders):
         world = padded[:, collider.node]
         turn, shift = world[:, :3, :3], world[:, :3, 3]
@@ -133,7 +141,14 @@ def frames(skeleton: Skeleton, rig: HairRig, worlds: np.ndarray) -> Frames:
         else:
             tail = collider.offset if collider.tail is None else collider.tail
             b_points[:, k] = turn @ tail + shift
-        radii[:, k] = collider.radius * mean_scale(world)
+        scales[:, k] = mean_scale(world)
+        radii[:, k] = collider.radius * scales[:, k]
+        tail_radii[:, k] = radii[:, k]
+        if collider.tail_radius is not None:
+            tail_radii[:, k] = collider.tail_radius * scales[:, k]
+        if collider.shape in ("box", "surface"):
+            own = rotations.IDENTITY if collider.rotation is None else collider.rotation
+            turns[:, k] = rotations.multiply(rotations.from_matrix(turn), own)
     return Frames(
         position=attach[..., :3, 3],
         rotation=rotations.from_matrix(attach),
@@ -143,6 +158,9 @@ def frames(skeleton: Skeleton, rig: HairRig, worlds: np.ndarray) -> Frames:
         collider_a=a_points,
         collider_b=b_points,
         collider_radius=radii,
+        collider_tail_radius=tail_radii,
+        collider_rotation=turns,
+        collider_scale=scales,
     )
 
 

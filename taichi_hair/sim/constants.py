@@ -8,9 +8,10 @@ import numpy as np
 
 from .. import rotations
 from ..avatar.skeleton import Skeleton
-from ..hair import SHAPES, Chain, HairRig
+from ..hair import SHAPES, Chain, Collider, HairRig
 from ..motion.body import Frames, anchors, frames, mean_scale
 from ..rig.parameters import arc_parameters, rod_parameters
+from ..rig.shapes import gap
 from . import layout as row
 from .solvers.kinds import ARC, ROD, SPRING_BONE
 from .solvers.rod import factors
@@ -24,8 +25,10 @@ class RigConstants:
     columns: np.ndarray  # (S,) column of each segment in the block
     chain: np.ndarray  # f32 (MODEL_CHAIN_ROWS, C)
     span: np.ndarray  # i32 (MODEL_SPAN_ROWS, C)
-    pair: np.ndarray  # i32 (2, P)
+    pair: np.ndarray  # i32 (MODEL_PAIR_ROWS, P)
+    pair_number: np.ndarray  # f32 (MODEL_PAIR_NUMBER_ROWS, P)
     allowance: np.ndarray  # f32 (sum over pairs of the chain's segments,)
+    grid: np.ndarray  # f32 (G,) distances of all surfaces
     chain_anchor: np.ndarray  # (C,)
     anchors: int
     parent: np.ndarray  # (C,) column of the segment that carries the chain, -1 where a node of the body does
@@ -42,32 +45,21 @@ def rest_shape(skeleton: Skeleton, chain: Chain) -> tuple[np.ndarray, np.ndarray
     return joints, ends
 
 
-def _nearest(o: np.ndarray, x: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
-    """Least distance of two segments: the least over their four ends and the interior solution."""
+def rest_overlap(collider: Collider, frames: Frames, b: int, joints, ends, radii) -> np.ndarray:
+    """(J,) how deep, metres, each segment of a chain lies in collider `b` in the rest pose; 0 where it does not.
 
-    def to_segment(p, s, e):
-        d = e - s
-        t = np.clip((p - s) @ d / max(d @ d, 1e-20), 0.0, 1.0)
-        return np.linalg.norm(p - (s + d * t))
-
-    best = min(to_segment(o, a, b), to_segment(x, a, b), to_segment(a, o, x), to_segment(b, o, x))
-    d, e, w = x - o, b - a, o - a
-    det = (d @ d) * (e @ e) - (d @ e) ** 2
-    if det > 1e-12 * max((d @ d) * (e @ e), 1e-20):
-        u = ((d @ e) * (e @ w) - (d @ w) * (e @ e)) / det
-        v = ((d @ d) * (e @ w) - (d @ e) * (d @ w)) / det
-        if 0.0 < u < 1.0 and 0.0 < v < 1.0:
-            best = min(best, np.linalg.norm(o + d * u - a - e * v))
-    return float(best)
-
-
-def rest_overlap(shape: str, a, b, radius: float, o, x, r: float) -> float:
-    """How deep, metres, the segment o-x of radius r lies in a collider in the rest pose; 0 where it does not."""
-    if shape in ("sphere", "capsule"):
-        return max(0.0, radius + r - _nearest(o, x, a, b))
-    if shape == "plane":
-        return max(0.0, r - float((x - a) @ b))
-    return max(0.0, _nearest(x, x, a, b) + r - radius)
+    As contact sees it: a plane and the shapes that hold hair inside meet the end point only.
+    """
+    starts = ends if collider.shape in ("plane", "inside_sphere", "inside_capsule") else joints
+    place = (
+        frames.collider_a[0, b],
+        frames.collider_b[0, b],
+        frames.collider_radius[0, b],
+        frames.collider_tail_radius[0, b],
+        frames.collider_rotation[0, b],
+        frames.collider_scale[0, b],
+    )
+    return np.maximum(0.0, -gap(collider, *place, starts, ends, radii))
 
 
 def _families(rig: HairRig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -97,7 +89,10 @@ def build(
     columns = np.zeros(len(rig.joints), dtype=np.int64)
     chain_rows = np.zeros((row.MODEL_CHAIN_ROWS, len(rig.chains)))
     span = np.zeros((row.MODEL_SPAN_ROWS, len(rig.chains)), dtype=np.int64)
-    pair: list[tuple[int, int]] = []
+    pair: list[tuple[int, ...]] = []
+    pair_number: list[tuple[float, float]] = []
+    grids: list[np.ndarray] = []
+    grid_start: dict[int, int] = {}
     allowance: list[float] = []
     overlaps: list[tuple[int, int, float]] = []
     for c, (chain, (start, count)) in enumerate(zip(rig.chains, rig.spans, strict=True)):
@@ -131,30 +126,30 @@ def build(
             chain_rows[row.GRAVITY_CARRIED : row.GRAVITY_CARRIED + 3, c] = rotations.rotate(to_attach, gravity)
         chain_rows[row.ROOT : row.ROOT + 3, c] = rotations.rotate(to_attach, joints[0] - position)
         span[:, c] = [count, c, stride, len(pair), len(chain.colliders), len(allowance)]
+        chain_rows[row.REACH, c] = lengths.sum() + radii.max(initial=0.0)
         for b in chain.colliders:
             collider = rig.colliders[b]
-            pair.append((b, SHAPES.index(collider.shape)))
-            for s in range(count):
-                deep = rest_overlap(
-                    collider.shape,
-                    rest_frames.collider_a[0, b],
-                    rest_frames.collider_b[0, b],
-                    rest_frames.collider_radius[0, b],
-                    joints[s],
-                    ends[s],
-                    radii[s],
-                )
-                allowance.append(deep if keep_overlap else 0.0)
-                if deep > 0.0:
-                    overlaps.append((int(start + s), int(b), deep))
+            corners = (0, 0, 0)
+            if collider.surface is not None:
+                corners = collider.surface.distance.shape
+                if b not in grid_start:
+                    grid_start[b] = sum(map(len, grids))
+                    grids.append(collider.surface.distance.astype(np.float32).ravel())
+            pair.append((b, SHAPES.index(collider.shape), grid_start.get(b, 0), *corners))
+            pair_number.append((collider.friction, (1.0 - collider.speed_loss) ** (60.0 * h)))
+            deep = rest_overlap(collider, rest_frames, b, joints, ends, radii)
+            allowance.extend(deep if keep_overlap else 0.0 * deep)
+            overlaps.extend((int(start + s), int(b), float(deep[s])) for s in np.flatnonzero(deep > 0.0))
     parent, order, sizes = _families(rig)
     return RigConstants(
         joint=joints_of_kind.astype(np.float32),
         columns=columns,
         chain=chain_rows.astype(np.float32),
         span=span.astype(np.int32),
-        pair=np.array(pair, dtype=np.int32).reshape(-1, 2).T.copy(),
+        pair=np.array(pair, dtype=np.int32).reshape(-1, row.MODEL_PAIR_ROWS).T.copy(),
+        pair_number=np.array(pair_number, dtype=np.float32).reshape(-1, row.MODEL_PAIR_NUMBER_ROWS).T.copy(),
         allowance=np.array(allowance, dtype=np.float32),
+        grid=np.concatenate([np.zeros(0, dtype=np.float32), *grids]),
         chain_anchor=chain_anchor,
         anchors=len(pairs_of_anchor),
         parent=parent,

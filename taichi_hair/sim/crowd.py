@@ -15,7 +15,7 @@ from ..motion.track import Track
 from ..rig.fitted import owner
 from . import layout as row
 from .constants import build
-from .launch import anchor_records, collider_records, jumps, rest_state
+from .launch import anchor_records, collider_records, collider_sizes, jumps, rest_state
 from .member import Kind, Member
 from .pose import apply_hair, local_rotations
 from .solvers.kinds import CONTACTS, SOLVERS
@@ -256,12 +256,11 @@ class Crowd:
                 sag_free=self.sag_free,
                 keep_overlap=self.keep_overlap,
             )
-            column = self._storage.add_model(c.joint, c.chain, c.span, c.pair, c.allowance)
+            column = self._storage.add_model(c.joint, c.chain, c.span, c.pair, c.pair_number, c.allowance, c.grid)
             centered = np.zeros(c.anchors, dtype=bool)
             for chain, anchor in zip(rig.chains, c.chain_anchor, strict=True):
                 centered[anchor] = chain.center >= 0
-            planes = np.array([collider.shape == "plane" for collider in rig.colliders], dtype=bool)
-            self._kinds[key] = Kind(avatar, rig, c, column, centered, planes)
+            self._kinds[key] = Kind(avatar, rig, c, column, centered, collider_sizes(rig.colliders))
         return self._kinds[key]
 
     def _start(self, m: Member) -> None:
@@ -310,10 +309,9 @@ class Crowd:
             record[:, row.HOLD] = held
             anchors.append(record)
             anchor_columns.append(m.anchor + np.arange(m.kind.constants.anchors))
-            if len(m.kind.planes):
-                before = collider_records(m.before, m.kind.planes)
-                colliders.append(np.concatenate([before, collider_records(following, m.kind.planes)]))
-                collider_columns.append(m.collider + np.arange(len(m.kind.planes)))
+            if len(m.kind.sizes):
+                colliders.append(collider_records(m.before, following, m.kind.sizes, m.kind.centered))
+                collider_columns.append(m.collider + np.arange(len(m.kind.sizes)))
             m.before = following.part(ticks - 1, ticks)
             m.teleported = m.teleported and held
         store = self._storage

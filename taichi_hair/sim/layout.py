@@ -22,7 +22,8 @@ ROOT = 0  # 3, joint of the first segment in the attach frame
 GRAVITY = 3  # 3, m/s^2 in the world
 GRAVITY_CARRIED = 6  # 3, the part that the authored style already carries, in the attach frame; 0 with sag-free off
 MEMORY = 9  # rod: g = beta / (h + beta)
-MODEL_CHAIN_ROWS = 10
+REACH = 10  # length of the strand and its largest hit radius, metres at rest scale
+MODEL_CHAIN_ROWS = 11
 
 # HairModel.span (int), one column per chain of a model
 JOINTS = 0
@@ -33,6 +34,20 @@ PAIR_COUNT = 4
 ALLOWANCE_START = 5
 MODEL_SPAN_ROWS = 6
 
+# HairModel.pair (int), one column per collider of a chain
+PAIR_COLLIDER = 0  # within the avatar
+PAIR_SHAPE = 1
+PAIR_GRID = 2  # first column of a surface's distances in HairModel.grid, z fastest
+PAIR_NX = 3  # corners of its grid along x, y and z
+PAIR_NY = 4
+PAIR_NZ = 5
+MODEL_PAIR_ROWS = 6
+
+# HairModel.pair_number, one column per collider of a chain
+PAIR_FRICTION = 0
+PAIR_KEPT = 1  # share of the speed past the collider that a tick of contact leaves
+MODEL_PAIR_NUMBER_ROWS = 2
+
 # HairState.joint, one column per joint of a slot; positions are from the attach node, along world axes
 POSITION = 0  # 3
 VELOCITY = 3  # 3
@@ -40,7 +55,8 @@ WORK = 6  # 3, force, then flight, then the projected end point of the tick that
 DEVIATION = 9  # 3, rod: end point less its rest place; spring-bone: kept tail less end point
 BEFORE = 12  # 3, end point one tick earlier, for display between ticks
 TURN = 15  # 4, spring-bone: bent world rotation of the joint
-STATE_JOINT_ROWS = 19
+HANDED = 19  # 3, way out of contact that the segment below asks of this one
+STATE_JOINT_ROWS = 22
 
 # HairState.chain, one column per slot
 ROOT_BEFORE = 0  # 3, joint of the first segment one tick earlier, carried like a position
@@ -76,8 +92,13 @@ ANCHOR_ROWS = 27
 
 # HairState.collider, per tick of a launch (row 0 is the tick before), one column per collider of an avatar
 POINT_A = 0  # 3, from the avatar's first attach point
-POINT_B = 3  # 3; the unit normal of a plane
+POINT_B = 3  # 3; the unit normal of a plane, the half edges of a box, the cell of a surface's grid
 COLLIDER_RADIUS = 6
-COLLIDER_ROWS = 7
+TAIL_RADIUS = 7
+COLLIDER_TURN = 8  # 4, rotation of a box or a surface
+BOUND = 12  # 4, centre and radius of a sphere that holds the collider from the last tick to this one
+TWIST = 16  # metres that turning since the last tick moves any point of a box or a surface
+THICKNESS = 17  # metres, least of the collider's radii
+COLLIDER_ROWS = 18
 
 TICKS_PER_LAUNCH = 8

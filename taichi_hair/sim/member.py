@@ -11,6 +11,7 @@ from ..hair import HairRig
 from ..motion.body import Frames, frames, interpolate
 from ..motion.track import Track
 from .constants import RigConstants
+from .launch import ColliderSizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,7 @@ class Kind:
     constants: RigConstants
     column: int  # first chain in HairModel
     centered: np.ndarray  # (A,) anchors with a centre
-    planes: np.ndarray  # (B,) colliders that are planes
+    sizes: ColliderSizes
 
 
 class Member:

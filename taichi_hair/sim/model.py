@@ -13,8 +13,10 @@ class HairModel:
     joint: object  # f32 (MODEL_JOINT_ROWS, joint capacity)
     chain: object  # f32 (MODEL_CHAIN_ROWS, chain capacity)
     span: object  # i32 (MODEL_SPAN_ROWS, chain capacity)
-    pair: object  # i32 (2, pair capacity): collider within the avatar, shape
+    pair: object  # i32 (MODEL_PAIR_ROWS, pair capacity)
+    pair_number: object  # f32 (MODEL_PAIR_NUMBER_ROWS, pair capacity)
     allowance: object  # f32 (1, allowance capacity): rest overlap of each pair and segment, metres at rest scale
+    grid: object  # f32 (1, grid capacity): signed distances of surfaces, local units of their nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +54,17 @@ class Block:
             self._tree = None
 
 
-def model_storage(joints: int, chains: int, pairs: int, allowances: int) -> tuple[HairModel, Block]:
+def model_storage(joints: int, chains: int, pairs: int, allowances: int, corners: int) -> tuple[HairModel, Block]:
     """Zeroed storage for that many columns."""
     block = Block()
     model = HairModel(
         joint=block.field(ti.f32, row.MODEL_JOINT_ROWS, joints),
         chain=block.field(ti.f32, row.MODEL_CHAIN_ROWS, chains),
         span=block.field(ti.i32, row.MODEL_SPAN_ROWS, chains),
-        pair=block.field(ti.i32, 2, pairs),
+        pair=block.field(ti.i32, row.MODEL_PAIR_ROWS, pairs),
+        pair_number=block.field(ti.f32, row.MODEL_PAIR_NUMBER_ROWS, pairs),
         allowance=block.field(ti.f32, 1, allowances),
+        grid=block.field(ti.f32, 1, corners),
     )
     block.finish()
     return model, block

@@ -80,6 +80,7 @@ class Storage:
             "chain": Pool(chains),
             "pair": Pool(2 * chains),
             "allowance": Pool(2 * joints),
+            "grid": Pool(64),
         }
         self.state_pools = {
             "joint": Pool(joints),
@@ -95,7 +96,7 @@ class Storage:
     def _allocate_model(self) -> None:
         p = self.model_pools
         self.model, self._model_block = model_storage(
-            p["joint"].capacity, p["chain"].capacity, p["pair"].capacity, p["allowance"].capacity
+            *(p[name].capacity for name in ("joint", "chain", "pair", "allowance", "grid"))
         )
 
     def _allocate_state(self) -> None:
@@ -105,11 +106,13 @@ class Storage:
         )
         self._families = None
 
-    def add_model(self, joint, chain, span, pair, allowance) -> int:
+    def add_model(self, joint, chain, span, pair, pair_number, allowance, grid) -> int:
         """Store the constants of one kind; spans count from 0 within it. Returns the column of its first chain."""
-        sizes = {"joint": joint.shape[1], "chain": chain.shape[1], "pair": pair.shape[1], "allowance": len(allowance)}
+        sizes = {"joint": joint.shape[1], "chain": chain.shape[1], "pair": pair.shape[1]}
+        sizes |= {"allowance": len(allowance), "grid": len(grid)}
         starts = {name: self.model_pools[name].take(size) for name, size in sizes.items()}
-        span = span.copy()
+        span, pair = span.copy(), pair.copy()
+        pair[row.PAIR_GRID] += starts["grid"]
         span[row.JOINT_START] += starts["joint"]
         span[row.PAIR_START] += starts["pair"]
         span[row.ALLOWANCE_START] += starts["allowance"]
@@ -118,7 +121,9 @@ class Storage:
             ("chain", starts["chain"], chain),
             ("span", starts["chain"], span),
             ("pair", starts["pair"], pair),
+            ("pair_number", starts["pair"], pair_number),
             ("allowance", starts["allowance"], allowance[None]),
+            ("grid", starts["grid"], grid[None]),
         ]
         self._models[starts["chain"]] = parts
         if any(p.short for p in self.model_pools.values()):
@@ -134,7 +139,7 @@ class Storage:
     def drop_model(self, column: int) -> None:
         """Give the columns of a kind back."""
         for name, start, values in self._models.pop(column):
-            if name != "span":
+            if name in self.model_pools:
                 self.model_pools[name].give(start, values.shape[1])
 
     def grow_state(self) -> bool:

@@ -1,28 +1,25 @@
 """Phase 5, contact: every segment as a whole against its colliders, root to tip, and no push-out becomes speed.
 
-Reads WORK = projected end points and VELOCITY of the free path; writes POSITION, VELOCITY, ROOT_BEFORE (and DEVIATION
-of a rod).
+Reads WORK = projected end points, BEFORE and VELOCITY of the free path; writes POSITION, VELOCITY, ROOT_BEFORE (and
+DEVIATION of a rod), and HANDED: what a segment could not clear by turning, for the one above to make room.
 """
 
 from .. import layout as row
 from ..backend import ti
 from ..solvers.kinds import CONTACT_SEGMENT, ROD
 from ..vectors import across, load3, rotate, store3, towards
-from .anchor import anchor3, anchor4, chain_root
+from .anchor import anchor4, chain_root
+from .collider import BITS, near_pairs, pair_distance, path_steps, surface_velocity
 from .projection import rest_place
-from .shapes import segment_distance
 
-TURNS = 12  # corrections of one segment in one tick; deepest first, so that the order of colliders cannot matter
+TURNS = 12  # corrections of one segment in one part of a path; deepest first, so that collider order cannot matter
 CLEAR = 1e-6  # metres; an overlap below it counts as touching
 STEEPEST = 0.5  # radians, the most that one correction turns a segment
-LEAST_ARM = 0.1  # a contact nearer to the joint than this share of the segment cannot be cleared by turning it
-
-
-@ti.func
-def collider3(state: ti.template(), tick, first, b):
-    return ti.Vector(
-        [state.collider[tick, first, b], state.collider[tick, first + 1, b], state.collider[tick, first + 2, b]]
-    )
+LEAST_ARM = 0.25  # a contact nearer to the joint than this share of the segment is left in part to the segment above
+LEAST_SIDE = 0.2  # and so is a push that goes along the segment but for this share
+TRIES = 4  # corrections of such a contact before it is handed on
+HANDED = 1e-5  # metres; less is not handed on
+PASSES = 3  # root to tip; after the first only where a segment handed something on
 
 
 @ti.func
@@ -45,113 +42,280 @@ def turned_clear(joint, x, n, u, depth, length):
 
 
 @ti.func
-def without_inbound(v, surface, n):
-    """v+ = v - min(0, (v - v_c) . n) n: only motion into the collider goes, sliding stays, nothing is added."""
-    return v - ti.min(0.0, (v - surface).dot(n)) * n
+def without_inbound(v, surface, n, friction):
+    """v+ = v - min(0, (v - v_c) . n) n: only motion into the collider goes, sliding stays, nothing is added.
+
+    Friction takes at most its share of what was stopped from the sliding motion.
+    """
+    inbound = ti.min(0.0, (v - surface).dot(n))
+    out = v - inbound * n
+    if friction > 0.0:
+        sliding = out - surface
+        sliding -= sliding.dot(n) * n
+        speed = sliding.norm()
+        out -= sliding * ti.min(1.0, -friction * inbound / ti.max(speed, 1e-12))
+    return out
 
 
 @ti.func
-def surface_velocity(model: ti.template(), state: ti.template(), c, b, tick, p, h):
-    """Velocity, m/s, of the collider's material at the axis point nearest to p, from its path in this tick."""
-    a = state.slot[row.ANCHOR, c]
-    now_a = collider3(state, tick + 1, row.POINT_A, b) - anchor3(state, tick, row.OFFSET, a)
-    now_b = collider3(state, tick + 1, row.POINT_B, b) - anchor3(state, tick, row.OFFSET, a)
-    turn = anchor4(state, tick, row.CARRY, a)
-    shift = anchor3(state, tick, row.SHIFT, a)
-    before = anchor3(state, tick, row.OFFSET_BEFORE, a)
-    was_a = rotate(turn, collider3(state, tick, row.POINT_A, b) - before) + shift
-    was_b = rotate(turn, collider3(state, tick, row.POINT_B, b) - before) + shift
-    d = now_b - now_a
-    v = ti.min(ti.max((p - now_a).dot(d) / ti.max(d.dot(d), 1e-20), 0.0), 1.0)
-    return ((now_a - was_a) * (1.0 - v) + (now_b - was_b) * v) / h
+def held_back(x, joint, length, u, n, slip, depth, friction):
+    """The end point with as much of the contact point's sideways slip taken back as friction holds."""
+    side = slip - slip.dot(n) * n
+    share = ti.min(1.0, friction * depth / ti.max(side.norm(), 1e-12))
+    return towards(joint, x - side * (share / ti.max(u, LEAST_ARM)), length, x - joint)
 
 
 @ti.func
-def clear_segment(model: ti.template(), state: ti.template(), c, j, k, tick, joint, x, v, h):
-    """One segment against all its colliders, the deepest overlap first. Returns end point, velocity, times touched."""
+def turned_out(
+    model: ti.template(),
+    state: ti.template(),
+    c,
+    j,
+    tick,
+    mask,
+    f,
+    joint,
+    x,
+    v,
+    slip_joint,
+    slip_end,
+    part,
+    h,
+    length,
+    radius,
+    scale,
+):
+    """One segment turned out of all near colliders at the fraction f of the tick's path, the deepest overlap first.
+
+    slip_joint and slip_end: motion of its ends in this part of the path, `part` of a tick. Returns end point, velocity,
+    what is left for the segment above as a vector, and whether anything was touched.
+    """
     m = state.slot[row.MODEL, c]
+    up = across((x - joint) / ti.max(length, 1e-20))
+    left = ti.Vector([0.0, 0.0, 0.0])
+    touched = 0
+    tries = 0
+    looking = mask
+    for _ in range(TURNS):  # no `while`: on Vulkan a loop that is entered again does not start anew
+        if looking != 0:
+            deepest = -CLEAR
+            n = up
+            u = 1.0
+            which = -1
+            for q in range(model.span[row.PAIR_COUNT, m]):
+                if (looking & (1 << ti.min(q, BITS))) != 0:
+                    allowance = model.allowance[
+                        0, model.span[row.ALLOWANCE_START, m] + q * model.span[row.JOINTS, m] + j
+                    ]
+                    pair = model.span[row.PAIR_START, m] + q
+                    distance, way, place = pair_distance(model, state, c, pair, tick, f, joint, x, radius, up)
+                    distance += allowance * scale
+                    if distance < deepest:
+                        deepest = distance
+                        n = way
+                        u = place
+                        which = q
+            if which < 0:
+                looking = 0
+            else:
+                pair = model.span[row.PAIR_START, m] + which
+                b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
+                p = joint + (x - joint) * u
+                surface = surface_velocity(state, c, model.pair[row.PAIR_SHAPE, pair], b, tick, p, f, h)
+                friction = model.pair_number[row.PAIR_FRICTION, pair]
+                along = (x - joint).dot(n) / length
+                if u < LEAST_ARM or 1.0 - along * along < LEAST_SIDE * LEAST_SIDE:
+                    tries += 1
+                if tries > TRIES:
+                    tries = 0
+                    looking &= ~(1 << ti.min(which, BITS))
+                    if -deepest > HANDED and deepest * deepest > left.dot(left):
+                        left = n * -deepest
+                else:
+                    x = turned_clear(joint, x, n, u, -deepest, length)
+                    if friction > 0.0 and part > 0.0:
+                        slip = slip_joint * (1.0 - u) + slip_end * u - surface * (part * h)
+                        x = held_back(x, joint, length, u, n, slip, -deepest, friction)
+                v = without_inbound(v, surface, n, friction)
+                kept = model.pair_number[row.PAIR_KEPT, pair]
+                if kept < 1.0 and touched == 0:
+                    v = surface + (v - surface) * (1.0 - (1.0 - kept) * part)
+                touched = 1
+    return x, v, left, touched
+
+
+@ti.func
+def clear_segment(
+    model: ti.template(), state: ti.template(), c, j, k, tick, among, path, joint_before, x_before, joint, x, v, h
+):
+    """One segment against its near colliders, along the path from where it was before this tick (path 1) or only where
+    it is now (path 0). Returns end point, velocity, what is left for the segment above, whether anything was touched.
+    """
     a = state.slot[row.ANCHOR, c]
     scale = state.anchor[tick, row.SCALE, a]
     length = model.joint[row.LENGTH, k] * scale
     radius = model.joint[row.RADIUS, k] * scale
-    offset = anchor3(state, tick, row.OFFSET, a)
-    first = model.span[row.PAIR_START, m]
-    count = model.span[row.PAIR_COUNT, m]
-    up = across((x - joint) / ti.max(length, 1e-20))
+    left = ti.Vector([0.0, 0.0, 0.0])
     touched = 0
-    turns = 0
-    while turns < TURNS and length > 1e-9:
-        deepest = -CLEAR
-        n = up
-        u = 1.0
-        which = -1
-        for q in range(count):
-            pair = first + q
-            b = state.slot[row.COLLIDERS, c] + model.pair[0, pair]
-            allowance = model.allowance[0, model.span[row.ALLOWANCE_START, m] + q * model.span[row.JOINTS, m] + j]
-            distance, direction, place = segment_distance(
-                model.pair[1, pair],
-                collider3(state, tick + 1, row.POINT_A, b) - offset,
-                collider3(state, tick + 1, row.POINT_B, b) - ti.select(model.pair[1, pair] == 2, 0.0, 1.0) * offset,
-                state.collider[tick + 1, row.COLLIDER_RADIUS, b],
-                joint,
-                x,
-                radius,
-                up,
-            )
-            distance += allowance * scale
-            if distance < deepest:
-                deepest = distance
-                n = direction
-                u = place
-                which = b
-        if which >= 0:
-            surface = surface_velocity(model, state, c, which, tick, joint + (x - joint) * u, h)
-            x = turned_clear(joint, x, n, u, -deepest, length)
-            v = without_inbound(v, surface, n)
-            touched += 1
-            turns += 1
-        else:
-            turns = TURNS
-    return x, v, touched
+    if length > 1e-9 and among != 0:
+        mask = near_pairs(model, state, c, tick, joint, length + radius + (joint - joint_before).norm(), among)
+        if mask != 0:
+            steps = 1
+            if path == 1:
+                steps = path_steps(model, state, c, tick, mask, joint_before, x_before, joint, x, radius)
+            target = x
+            at_before = joint_before
+            free_before = x_before
+            for s in range(steps):
+                f = 1.0
+                at = joint
+                free = target
+                if s < steps - 1:
+                    f = (s + 1.0) / steps
+                    at = joint_before + (joint - joint_before) * f
+                    free = x_before + (target - x_before) * f
+                start = x_before
+                if s > 0:
+                    start = x
+                goal = free
+                if touched == 1:
+                    goal = x + (free - free_before)  # slides on from where contact has left it
+                if touched == 1 or s < steps - 1:
+                    goal = towards(at, goal, length, target - joint)
+                x, v, left, hit = turned_out(
+                    model,
+                    state,
+                    c,
+                    j,
+                    tick,
+                    mask,
+                    f,
+                    at,
+                    goal,
+                    v,
+                    at - at_before,
+                    goal - start,
+                    ti.select(path == 1, 1.0 / steps, 0.0),
+                    h,
+                    length,
+                    radius,
+                    scale,
+                )
+                touched = ti.max(touched, hit)
+                at_before = at
+                free_before = free
+    return x, v, left, touched
 
 
 @ti.func
-def contact_chain(model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template(), contact: ti.template()):
+def along_link_removed(v, joint_velocity, root_velocity, d):
+    """The velocity without its part along the link relative to the joint.
+
+    A joint that is faster than the end point would pull it along: seen from the head, the speed may not rise.
+    """
+    out = v - d * (v - joint_velocity).dot(d) - root_velocity
+    before = (v - root_velocity).norm()
+    after = out.norm()
+    if after > before:
+        out = out * (before / after)
+    return out + root_velocity
+
+
+@ti.func
+def contact_chain(
+    model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template(), contact: ti.template()
+):
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
     parent = state.slot[row.PARENT, c]
     attach = anchor4(state, tick, row.ATTACH, a)
     scale = state.anchor[tick, row.SCALE, a]
     root = chain_root(model, state, c, tick)
-    root_shift = ti.Vector([0.0, 0.0, 0.0])
-    if parent >= 0:
-        root_shift = root - rotate(attach, load3(model.chain, row.ROOT, m)) * scale
-    joint = root
-    joint_velocity = (root - load3(state.chain, row.ROOT_BEFORE, c)) / h
+    root_before = load3(state.chain, row.ROOT_BEFORE, c)
     store3(state.chain, row.ROOT_BEFORE, c, root)
+    count = model.span[row.JOINTS, m]
+    among = 0
+    if ti.static(contact == CONTACT_SEGMENT):
+        among = chain_pairs(model, state, c, tick, root, root_before)
+    if among == 0:
+        i = state.slot[row.START, c]
+        for _ in range(count):
+            store3(state.joint, row.POSITION, i, load3(state.joint, row.WORK, i))
+            i += state.slot[row.STRIDE, c]
+    elif ti.static(contact == CONTACT_SEGMENT):
+        wanted = 1
+        for n in range(PASSES):
+            if wanted == 1:
+                wanted = contact_pass(model, state, c, tick, root, root_before, among, n == 0, attach, scale, h)
+    if ti.static(solver == ROD):
+        root_shift = ti.Vector([0.0, 0.0, 0.0])
+        if parent >= 0:
+            root_shift = root - rotate(attach, load3(model.chain, row.ROOT, m)) * scale
+        i = state.slot[row.START, c]
+        k = model.span[row.JOINT_START, m]
+        for _ in range(count):
+            x = load3(state.joint, row.POSITION, i)
+            store3(state.joint, row.DEVIATION, i, x - rest_place(model, attach, scale, root_shift, k))
+            i += state.slot[row.STRIDE, c]
+            k += model.span[row.JOINT_STRIDE, m]
+
+
+@ti.func
+def chain_pairs(model: ti.template(), state: ti.template(), c, tick, root, root_before):
+    """Bits of the pairs that any segment of the chain could meet within this tick."""
+    m = state.slot[row.MODEL, c]
+    reach = model.chain[row.REACH, m] * state.anchor[tick, row.SCALE, state.slot[row.ANCHOR, c]]
+    return near_pairs(model, state, c, tick, root, reach + (root - root_before).norm(), -1)
+
+
+@ti.func
+def contact_pass(
+    model: ti.template(), state: ti.template(), c, tick, root, root_before, among, first, attach, scale, h
+):
+    """Root to tip once: the first time along the tick's path from the free end points, then from where they are, with
+    what the segment below could not clear. Returns 1 where a segment has left something to the one above."""
+    m = state.slot[row.MODEL, c]
+    stride = state.slot[row.STRIDE, c]
+    joint = root
+    joint_before = root_before
+    root_velocity = (root - root_before) / h
+    joint_velocity = root_velocity
+    free_joint = root  # the joint before contact moved it
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
-    free_joint = root  # the joint before contact moved it
+    path = ti.select(first and state.anchor[tick, row.RIGID, state.slot[row.ANCHOR, c]] < 0.5, 1, 0)
+    handed_on = 0
     for j in range(model.span[row.JOINTS, m]):
-        free = load3(state.joint, row.WORK, i)
-        x = free
+        length = model.joint[row.LENGTH, k] * scale
+        x_before = load3(state.joint, row.BEFORE, i)
         v = load3(state.joint, row.VELOCITY, i)
-        if ti.static(contact == CONTACT_SEGMENT):
-            length = model.joint[row.LENGTH, k] * scale
-            if (joint - free_joint).dot(joint - free_joint) > 0.0:
-                fallback = rotate(attach, load3(model.joint, row.REST, k))
-                x = towards(joint, free, length, fallback)
-            x, v, touched = clear_segment(model, state, c, j, k, tick, joint, x, v, h)
-            if touched > 0:
-                d = (x - joint) / ti.max(length, 1e-20)
-                v -= d * (v - joint_velocity).dot(d)
+        x = load3(state.joint, row.WORK, i)
+        free = x
+        moved = (joint - free_joint).dot(joint - free_joint) > 0.0
+        if not first:
+            room = load3(state.joint, row.HANDED, i)
+            free = load3(state.joint, row.POSITION, i)
+            x = free + room
+            x_before = x
+            moved = moved or room.dot(room) > 0.0
+        if moved:
+            x = towards(joint, x, length, rotate(attach, load3(model.joint, row.REST, k)))
+        x, v, left, touched = clear_segment(
+            model, state, c, j, k, tick, among, path, joint_before if first else joint, x_before, joint, x, v, h
+        )
+        if touched == 1:
+            v = along_link_removed(v, joint_velocity, root_velocity, (x - joint) / ti.max(length, 1e-20))
         store3(state.joint, row.POSITION, i, x)
         store3(state.joint, row.VELOCITY, i, v)
-        if ti.static(solver == ROD):
-            store3(state.joint, row.DEVIATION, i, x - rest_place(model, attach, scale, root_shift, k))
+        store3(state.joint, row.HANDED, i, ti.Vector([0.0, 0.0, 0.0]))
+        if j > 0:
+            store3(state.joint, row.HANDED, i - stride, left)
+            if left.dot(left) > 0.0:
+                handed_on = 1
+        joint_before = x_before
         joint = x
         joint_velocity = v
         free_joint = free
-        i += state.slot[row.STRIDE, c]
+        i += stride
         k += model.span[row.JOINT_STRIDE, m]
+    return handed_on

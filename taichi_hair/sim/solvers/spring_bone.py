@@ -12,8 +12,8 @@ the bone. This is followed: POSITION is the end point at the exact length, DEVIA
 from .. import layout as row
 from ..backend import ti
 from ..phases.anchor import anchor3, anchor4, chain_root
-from ..phases.contact import clear_segment, collider3
-from ..phases.shapes import point_distance
+from ..phases.collider import pair_distance
+from ..phases.contact import along_link_removed, chain_pairs, clear_segment
 from ..vectors import across, from_to, load3, load4, multiply, rotate, store3, store4, towards
 from .kinds import CONTACT_END, CONTACT_SEGMENT
 
@@ -44,21 +44,10 @@ def push_end_point(model: ti.template(), state: ti.template(), c, k, tick, joint
     a = state.slot[row.ANCHOR, c]
     scale = state.anchor[tick, row.SCALE, a]
     radius = model.joint[row.RADIUS, k] * scale
-    offset = anchor3(state, tick, row.OFFSET, a)
     up = across(fallback)
     for q in range(model.span[row.PAIR_COUNT, m]):
         pair = model.span[row.PAIR_START, m] + q
-        b = state.slot[row.COLLIDERS, c] + model.pair[0, pair]
-        shape = model.pair[1, pair]
-        distance, n = point_distance(
-            shape,
-            collider3(state, tick + 1, row.POINT_A, b) - offset,
-            collider3(state, tick + 1, row.POINT_B, b) - ti.select(shape == 2, 0.0, 1.0) * offset,
-            state.collider[tick + 1, row.COLLIDER_RADIUS, b],
-            x,
-            radius,
-            up,
-        )
+        distance, n, _ = pair_distance(model, state, c, pair, tick, 1.0, x, x, radius, up)
         if distance < 0.0:
             x = towards(joint, x - n * distance, reach, fallback)
     return x
@@ -74,7 +63,13 @@ def spring_bone_chain(model: ti.template(), state: ti.template(), c, tick, h, co
     if parent >= 0:
         bent = load4(state.joint, row.TURN, parent)
     joint = chain_root(model, state, c, tick)
-    joint_velocity = (joint - load3(state.chain, row.ROOT_BEFORE, c)) / h
+    joint_before = load3(state.chain, row.ROOT_BEFORE, c)
+    root_velocity = (joint - joint_before) / h
+    joint_velocity = root_velocity
+    among = 0
+    if ti.static(contact == CONTACT_SEGMENT):
+        among = chain_pairs(model, state, c, tick, joint, joint_before)
+    path = ti.select(state.anchor[tick, row.RIGID, a] < 0.5, 1, 0)
     store3(state.chain, row.ROOT_BEFORE, c, joint)
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
@@ -102,11 +97,12 @@ def spring_bone_chain(model: ti.template(), state: ti.template(), c, tick, h, co
         v = (tail - kept) / h
         x = towards(joint, tail, length, direction)
         if ti.static(contact == CONTACT_SEGMENT):
-            x, v, touched = clear_segment(model, state, c, j, k, tick, joint, x, v, h)
+            x, v, _, touched = clear_segment(
+                model, state, c, j, k, tick, among, path, joint_before, before, joint, x, v, h
+            )
             tail = x
-            if touched > 0:
-                d = (x - joint) / ti.max(length, 1e-20)
-                v -= d * (v - joint_velocity).dot(d)
+            if touched == 1:
+                v = along_link_removed(v, joint_velocity, root_velocity, (x - joint) / ti.max(length, 1e-20))
         store3(state.joint, row.POSITION, i, x)
         store3(state.joint, row.WORK, i, x)
         store3(state.joint, row.DEVIATION, i, tail - x)
@@ -119,6 +115,7 @@ def spring_bone_chain(model: ti.template(), state: ti.template(), c, tick, h, co
         bent = bent / n
         store4(state.joint, row.TURN, i, bent)
         joint = x
+        joint_before = before
         joint_velocity = v
         i += state.slot[row.STRIDE, c]
         k += model.span[row.JOINT_STRIDE, m]

@@ -1,0 +1,175 @@
+"""Where colliders are along a tick's path, which of them a segment can meet, and how finely that path is divided."""
+
+from .. import layout as row
+from ..backend import ti
+from ..vectors import rotate
+from .anchor import anchor3, anchor4
+from .shapes import BOX, PLANE, SURFACE, TAPERED_CAPSULE, along_axis, segment_distance, surface_distance
+
+SLACK = 1e-5  # metres by which bounding spheres are widened, for rounding
+SHARE = 0.5  # of the radii: the most that hair and collider move past each other in one part of a tick's path
+MOST_STEPS = 32  # parts of a tick's path; enough for 1 cm of hair and collider at 80 m/s
+BITS = 30  # colliders of a chain that the broad phase tells apart; it treats all further ones as one
+
+
+@ti.func
+def collider3(state: ti.template(), tick, first, b):
+    return ti.Vector(
+        [state.collider[tick, first, b], state.collider[tick, first + 1, b], state.collider[tick, first + 2, b]]
+    )
+
+
+@ti.func
+def collider4(state: ti.template(), tick, first, b):
+    xyz = collider3(state, tick, first, b)
+    return ti.Vector([xyz[0], xyz[1], xyz[2], state.collider[tick, first + 3, b]])
+
+
+@ti.func
+def has_axis(shape):
+    """Whether point b of a collider is a place, as point a is; else it is a direction or a size."""
+    return shape != PLANE and shape != BOX and shape != SURFACE
+
+
+@ti.func
+def place_now(state: ti.template(), c, shape, b, tick):
+    """(a, b, turn) of a collider at the end of the tick, from the chain's attach point along world axes."""
+    offset = anchor3(state, tick, row.OFFSET, state.slot[row.ANCHOR, c])
+    first = collider3(state, tick + 1, row.POINT_A, b) - offset
+    last = collider3(state, tick + 1, row.POINT_B, b)
+    if has_axis(shape):
+        last -= offset
+    return first, last, collider4(state, tick + 1, row.COLLIDER_TURN, b)
+
+
+@ti.func
+def place_before(state: ti.template(), c, shape, b, tick):
+    """The same one tick earlier, carried to this tick's origin (and centre) as the hair is."""
+    a = state.slot[row.ANCHOR, c]
+    carry = anchor4(state, tick, row.CARRY, a)
+    shift = anchor3(state, tick, row.SHIFT, a)
+    offset = anchor3(state, tick, row.OFFSET_BEFORE, a)
+    first = rotate(carry, collider3(state, tick, row.POINT_A, b) - offset) + shift
+    last = collider3(state, tick, row.POINT_B, b)
+    if has_axis(shape):
+        last = rotate(carry, last - offset) + shift
+    elif shape == PLANE:
+        last = rotate(carry, last)
+    q = collider4(state, tick, row.COLLIDER_TURN, b)
+    turn = q
+    if shape == BOX or shape == SURFACE:
+        u = ti.Vector([carry[0], carry[1], carry[2]])
+        v = ti.Vector([q[0], q[1], q[2]])
+        xyz = carry[3] * v + q[3] * u + u.cross(v)
+        turn = ti.Vector([xyz[0], xyz[1], xyz[2], carry[3] * q[3] - u.dot(v)])
+    return first, last, turn
+
+
+@ti.func
+def place_at(state: ti.template(), c, shape, b, tick, f):
+    """The same at the fraction f of the tick's path."""
+    first, last, turn = place_now(state, c, shape, b, tick)
+    if f < 1.0:
+        was_first, was_last, was_turn = place_before(state, c, shape, b, tick)
+        first = was_first + (first - was_first) * f
+        last = was_last + (last - was_last) * f
+        if was_turn.dot(turn) < 0.0:
+            was_turn = -was_turn
+        turn = was_turn + (turn - was_turn) * f
+        turn = turn / ti.max(turn.norm(), 1e-20)
+        if shape == PLANE:
+            last = last / ti.max(last.norm(), 1e-20)
+    return first, last, turn
+
+
+@ti.func
+def surface_velocity(state: ti.template(), c, shape, b, tick, p, f, h):
+    """Velocity, m/s, of the collider's material that is at p when the tick's path is at the fraction f."""
+    now_a, now_b, now_turn = place_now(state, c, shape, b, tick)
+    was_a, was_b, was_turn = place_before(state, c, shape, b, tick)
+    moved = now_a - was_a
+    if has_axis(shape):
+        at_a = was_a + (now_a - was_a) * f
+        at_b = was_b + (now_b - was_b) * f
+        moved += ((now_b - was_b) - moved) * along_axis(p, at_a, at_b - at_a, 0.0)
+    elif shape != PLANE:
+        at_a, _, turn = place_at(state, c, shape, b, tick, f)
+        q = rotate(ti.Vector([-turn[0], -turn[1], -turn[2], turn[3]]), p - at_a)
+        moved += rotate(now_turn, q) - rotate(was_turn, q)
+    return moved / h
+
+
+@ti.func
+def pair_distance(model: ti.template(), state: ti.template(), c, pair, tick, f, o, x, r, up):
+    """Distance, direction and place along the segment o-x of one collider at the fraction f of the tick's path."""
+    shape = model.pair[row.PAIR_SHAPE, pair]
+    b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
+    first, last, turn = place_at(state, c, shape, b, tick, f)
+    radius = state.collider[tick + 1, row.COLLIDER_RADIUS, b]
+    distance = 0.0
+    n = up
+    u = 1.0
+    if shape == SURFACE:
+        distance, n, u = surface_distance(
+            model.grid,
+            model.pair[row.PAIR_GRID, pair],
+            model.pair[row.PAIR_NX, pair],
+            model.pair[row.PAIR_NY, pair],
+            model.pair[row.PAIR_NZ, pair],
+            first,
+            last[0],
+            radius,
+            turn,
+            o,
+            x,
+            r,
+            up,
+        )
+    else:
+        grow = 0.0
+        if shape == TAPERED_CAPSULE:
+            grow = state.collider[tick + 1, row.TAIL_RADIUS, b] - radius
+        distance, n, u = segment_distance(shape, first, last, radius, grow, turn, o, x, r, up)
+    return distance, n, u
+
+
+@ti.func
+def near_pairs(model: ti.template(), state: ti.template(), c, tick, center, reach, among):
+    """Bits of those pairs of `among` whose bounding sphere, over the whole tick, meets the sphere (center, reach)."""
+    m = state.slot[row.MODEL, c]
+    from_center = anchor3(state, tick, row.OFFSET, state.slot[row.ANCHOR, c]) + center
+    found = 0
+    for q in range(model.span[row.PAIR_COUNT, m]):
+        bit = 1 << ti.min(q, BITS)
+        if (among & bit) != 0:
+            b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, model.span[row.PAIR_START, m] + q]
+            d = collider3(state, tick + 1, row.BOUND, b) - from_center
+            r = (state.collider[tick + 1, row.BOUND + 3, b] + reach) * 1.0001 + SLACK
+            if d.dot(d) <= r * r:
+                found |= bit
+    return found
+
+
+@ti.func
+def path_steps(model: ti.template(), state: ti.template(), c, tick, mask, joint_before, x_before, joint, x, hair):
+    """Parts of the tick's path: as many as keep the motion past each near collider below a share of the radii."""
+    m = state.slot[row.MODEL, c]
+    most = 1.0
+    for q in range(model.span[row.PAIR_COUNT, m]):
+        if (mask & (1 << ti.min(q, BITS))) != 0:
+            pair = model.span[row.PAIR_START, m] + q
+            shape = model.pair[row.PAIR_SHAPE, pair]
+            b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
+            thick = state.collider[tick + 1, row.THICKNESS, b] + hair
+            now_a, now_b, _ = place_now(state, c, shape, b, tick)
+            was_a, was_b, _ = place_before(state, c, shape, b, tick)
+            at_joint = joint - joint_before
+            at_end = x - x_before
+            move_a = now_a - was_a
+            moved = ti.max((at_joint - move_a).norm(), (at_end - move_a).norm())
+            if has_axis(shape):
+                move_b = now_b - was_b
+                moved = ti.max(moved, ti.max((at_joint - move_b).norm(), (at_end - move_b).norm()))
+            moved += state.collider[tick + 1, row.TWIST, b]
+            most = ti.max(most, moved / ti.max(SHARE * thick, 1e-6))
+    return ti.min(ti.cast(ti.ceil(most), ti.i32), MOST_STEPS)
