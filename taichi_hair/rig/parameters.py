@@ -3,8 +3,8 @@
 What an artist set with stiffness and drag is how far the strand trails behind its head. A link of a VRM spring bone
 that is carried at speed v and acceleration a bends by `(drag v + a / 60) / stiffness` radians whatever its length, so
 the tip trails by `trail` seconds times the speed. Both laws take their frequency from it. Slow strands get a floor,
-because no hair swings slower than it hangs, and chains of one or two links are stiffer than their trail says, because
-they bend their mesh in a single place. The constants marked "chosen" are settled in docs/parameters.md.
+because no hair swings slower than it hangs, and short locks, which trail little, are stiffer than their trail says,
+because they bend their mesh in one or two places. The constants marked "chosen" are settled in docs/parameters.md.
 """
 
 from __future__ import annotations
