@@ -7,6 +7,7 @@ import json
 import struct
 import time
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from taichi_hair.avatar.avatar import AssetError, load, load_bytes
 from taichi_hair.avatar.document import json_depth
 from taichi_hair.avatar.errors import Log
+from taichi_hair.hair import HairRig
 
 
 def refused(data: bytes, match: str):
@@ -356,6 +358,8 @@ def use(data: bytes) -> None:
             assert np.isfinite(avatar.vertex_colors(i)).all()
         avatar.report.to_json()
         to_bytes(avatar)
+        if avatar.vrm != "0.x":
+            to_bytes(replace(avatar, hair=HairRig(avatar.hair.chains, avatar.hair.colliders)))
     except AssetError:
         return
     assert np.isfinite(avatar.skeleton.rest_world).all()

@@ -14,6 +14,7 @@ from glb import QUAD, QUAD_TRIANGLES, Glb, pack
 from taichi_hair.avatar import gltf
 from taichi_hair.avatar.avatar import AssetError, load, load_bytes
 from taichi_hair.avatar.saving import member_spans, save, to_bytes, with_members
+from taichi_hair.hair import Chain, HairRig
 
 FILES = [
     path
@@ -199,3 +200,25 @@ def test_members_are_found_and_set_in_text_that_stays_as_it_is():
     assert json.loads(with_members(text, {"e": 5})) == {**json.loads(text), "e": 5}
     assert with_members(text, {"c.d": [2]}) == b'{ "a" : [1, {"b": "}"}] ,"c":{"d": [2] } }'
     assert json.loads(with_members(b"{}", {"x.y": 1})) == {"x": {"y": 1}}
+    assert json.loads(with_members(b'{"x": null, "z": {}}', {"x.y": 1})) == {"x": {"y": 1}, "z": {}}
+
+
+def test_a_rig_for_a_plain_file_is_written_where_members_are_missing_or_null():
+    glb = Glb(extensions=None, extensionsUsed=None)
+    glb.node("hair", translation=[0.0, 0.1, 0.0], children=None)
+    avatar = glb.load()
+    chain = Chain(
+        "one",
+        np.array([0]),
+        np.array([-1]),
+        np.array([[0.0, 0.2, 0.0]]),
+        -1,
+        *(np.array([v]) for v in (1.0, 0.4, 0.0)),
+        np.array([[0.0, -1.0, 0.0]]),
+        np.array([0.01]),
+    )
+    copy = load_bytes(to_bytes(replace(avatar, hair=HairRig((chain,)))))
+    (written,) = copy.hair.chains
+    np.testing.assert_array_equal(written.tails, chain.tails)
+    assert copy.skeleton.names == ("hair", "hair_end")
+    assert copy.document.json["extensionsUsed"] == ["VRMC_springBone"]

@@ -179,7 +179,7 @@ def with_members(text: bytes, members: dict) -> bytes:
             result = _set(result, 0, outer, new)
             continue
         spans = member_spans(result)
-        if outer not in spans:
+        if outer not in spans or result[spans[outer][0]] != "{":
             result = _set(result, 0, outer, "{" + json.dumps(inner) + ":" + new + "}")
         else:
             result = _set(result, spans[outer][0], inner, new)
@@ -209,7 +209,7 @@ def _object_end(text: str, at: int) -> int:
 
 def spring_members(content: dict, rig: HairRig) -> dict:
     """Top-level members of a glTF that hold a rig as VRMC_springBone; segments without an end node get one."""
-    nodes = copy.deepcopy(content.get("nodes", []))
+    nodes = copy.deepcopy(content.get("nodes") or [])
     added = len(nodes)
     springs = []
     extras: set[str] = set()
@@ -220,7 +220,8 @@ def spring_members(content: dict, rig: HairRig) -> dict:
             end = len(nodes)
             name = (nodes[int(chain.joints[-1])].get("name") or "joint") + "_end"
             nodes.append({"name": name, "translation": [float(v) for v in chain.tails[-1]]})
-            nodes[int(chain.joints[-1])].setdefault("children", []).append(end)
+            holder = nodes[int(chain.joints[-1])]
+            holder["children"] = [*(holder.get("children") or []), end]
         joints.append({"node": end})
         spring: dict = {"name": chain.name, "joints": joints}
         if chain.colliders:
@@ -241,7 +242,8 @@ def spring_members(content: dict, rig: HairRig) -> dict:
     if springs:
         body["springs"] = springs
     members: dict = {"extensions.VRMC_springBone": body}
-    used = list(content.get("extensionsUsed", []))
+    used = content.get("extensionsUsed")
+    used = list(used) if isinstance(used, list) else []
     wanted = ["VRMC_springBone", *sorted(extras)]
     members["extensionsUsed"] = used + [name for name in wanted if name not in used]
     if len(nodes) > added:
