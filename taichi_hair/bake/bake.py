@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +14,16 @@ from ..avatar.document import parse_document
 from ..avatar.errors import AssetError
 from ..avatar.gltf import write_whole
 from ..avatar.secondary_animation import HALF_TURN
+from ..avatar.skeleton import Skeleton
 from ..hair import HairRig
 from ..motion.body import Motion
-from ..motion.clip import clips_of
+from ..motion.clip import KeyTrack, clips_of
 from ..motion.played import Retargeted
 from ..version import __version__
 from .export import with_animation
-from .take import Seam, Take, Weight, end_points, in_place, posed, take, within
+from .take import Seam, Take, Weight, in_place, posed, take, within
 from .tracks import Tracks, body_tracks, tracks_of
-from .vrma import vrma_bytes
+from .vrma import Lean, lean, lean_pose, lean_tracks, vrma_bytes
 
 ENDINGS = (".glb", ".vrm", ".gltf", ".vrma")
 
@@ -88,7 +89,8 @@ def bake(
         avatar, rig, motion, loop=loop, fps=fps, solver=solver, contact=contact, blend=blend, progress=progress
     )
     name = name or f"{motion.name} with hair"
-    tracks = tracks_of(avatar, taken, name, error_mm, body_locals(avatar, motion, taken) if body else None)
+    skip = set() if body else _not_authored(avatar, motion)
+    tracks = tracks_of(avatar, taken, name, error_mm, body_locals(avatar, motion, taken), skip)
     facts = {
         "version": __version__,
         "solver": solver,
@@ -97,11 +99,15 @@ def bake(
         "errorMm": error_mm,
         "nodes": list(tracks.nodes),
     }
+    bones = None
     if path.suffix.lower() == ".vrma":
-        data = vrma_bytes(avatar, tracks, facts)
+        bones = lean(avatar)
+        tracks = lean_tracks(avatar, bones, tracks, taken.times, taken.body, skip)
+        facts["nodes"] = list(tracks.nodes)
+        data = vrma_bytes(bones, tracks, facts)
     else:
         data = with_animation(avatar, tracks, facts, path)
-    playback = played_back(data, path, avatar, taken, tracks, body)
+    playback = played_back(data, path, avatar, taken, tracks, body, bones)
     write_whole(path, data)
     return BakeReport(
         avatar=avatar.name,
@@ -143,25 +149,45 @@ def locals_of(avatar: Avatar, worlds: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return local[..., :3, 3], turns
 
 
-def played_back(data: bytes, path, avatar: Avatar, taken: Take, tracks: Tracks, body: bool) -> float:
-    """Worst distance in mm of an end point, at the keys of its chain, between the written file and the simulation."""
-    document = parse_document(data, str(path), Path(path))
-    clip = clips_of(document)[-1]
-    worst = 0.0
+def _not_authored(avatar: Avatar, motion: Motion) -> set[int]:
+    """All nodes but those of chains that the clip animates."""
+    authored = motion.authored if isinstance(motion, Retargeted) else {}
+    return set(range(len(avatar.skeleton))) - {node for own in authored.values() for node in own}
+
+
+def played_back(
+    data: bytes, path, avatar: Avatar, taken: Take, tracks: Tracks, body: bool, bones: Lean | None
+) -> float:
+    """Worst distance in mm of an end point, at the keys of its chain, between the written file and the simulation.
+
+    Without the body in the file, the body's poses are the recorded ones.
+    """
+    clip = clips_of(parse_document(data, str(path), Path(path)))[-1]
+    new = bones.new if bones is not None else {n: n for n in range(len(avatar.skeleton))}
+    joints = np.array([new[int(j)] for j in taken.joints])
+    size = np.linalg.norm(avatar.skeleton.rest_world[taken.joints][:, :3, 0], axis=-1)
+    tails = np.concatenate([c.tails for c in taken.rig.chains]) * size[:, None]
     keys = {t.node: t.times for t in tracks.tracks[: tracks.hair_tracks]}
-    for (start, count), chain in zip(taken.rig.spans, taken.rig.chains, strict=True):
-        at = np.isin(taken.times, keys[int(chain.joints[0])])
-        times = taken.times[at]
-        places, turns, _ = clip.sample(times.astype(np.float32).astype(np.float64))
-        if avatar.turned and path.suffix.lower() != ".vrma":
+    worst = 0.0
+    for start, count in taken.rig.spans:
+        at = np.isin(taken.times, keys[int(joints[start])])
+        places, turns, _ = clip.sample(taken.times[at].astype(np.float32).astype(np.float64))
+        if avatar.turned and bones is None:
             roots = avatar.skeleton.parents < 0
             turns[:, roots] = rotations.multiply(HALF_TURN, turns[:, roots])
             places[:, roots] = rotations.rotate(HALF_TURN, places[:, roots])
-        if body:
-            worlds = avatar.skeleton.world(places, turns)
-        else:
+        if not body and bones is None:
             worlds = posed(avatar, taken.rig, taken.body[at], turns[:, taken.joints])
-        ends = end_points(taken.rig, worlds)[:, start : start + count]
+        elif not body:
+            own = turns[:, joints]
+            places, turns = lean_pose(avatar, bones, taken.body[at])
+            turns[:, joints] = own
+            worlds = bones.skeleton.world(places, turns)
+        else:
+            worlds = (bones or avatar).skeleton.world(places, turns)
+        frame = worlds[:, joints[start : start + count]]
+        turn = rotations.from_matrix(frame)
+        ends = frame[..., :3, 3] + rotations.rotate(turn, tails[start : start + count])
         away = np.linalg.norm(ends - taken.positions[at][:, start : start + count], axis=-1)
         worst = max(worst, 1e3 * float(away.max(initial=0.0)))
     return worst
@@ -175,18 +201,23 @@ def write_retargeted(avatar: Avatar, motion: Retargeted, path, fps: float = 60.0
         raise AssetError(str(path), "file name", f"the ending {path.suffix!r}", ", ".join(ENDINGS))
     frames = max(1, round(motion.seconds * fps)) if motion.seconds > 0.0 else 0
     times = np.linspace(0.0, motion.seconds, frames + 1)
-    tracks = body_tracks(avatar, times, *motion.locals(times), skip=set(avatar.hair.joints.tolist()))
-    if not tracks:  # a clip that holds the rest pose still needs one track, so that the file has an animation
-        from ..motion.clip import KeyTrack
-
-        node = motion.plan.hips
-        tracks = [KeyTrack(node, "rotation", "LINEAR", times[:1], avatar.skeleton.rotations[node][None])]
-    whole = Tracks(motion.name, tuple(tracks), 0, 0, 0, 0.0, ())
+    hair = set(avatar.hair.joints.tolist())
     facts = {"version": __version__, "fps": float(fps), "loop": motion.report.cycle}
-    data = (
-        vrma_bytes(avatar, whole, facts)
-        if path.suffix.lower() == ".vrma"
-        else with_animation(avatar, whole, facts, path)
-    )
+    whole = Tracks(motion.name, (), 0, 0, 0, 0.0, ())
+    if path.suffix.lower() == ".vrma":
+        bones = lean(avatar)
+        whole = lean_tracks(avatar, bones, whole, times, motion.worlds(times), hair)
+        data = vrma_bytes(bones, _never_empty(whole, bones.skeleton, bones.roles["hips"]), facts)
+    else:
+        whole = replace(whole, tracks=tuple(body_tracks(avatar.skeleton, times, *motion.locals(times), skip=hair)))
+        data = with_animation(avatar, _never_empty(whole, avatar.skeleton, motion.plan.hips), facts, path)
     write_whole(path, data)
-    return len(tracks)
+    return len(whole.tracks)
+
+
+def _never_empty(tracks: Tracks, skeleton: Skeleton, hips: int) -> Tracks:
+    """A clip that holds the rest pose still needs one track: glTF knows no animation without."""
+    if tracks.tracks:
+        return tracks
+    still = KeyTrack(hips, "rotation", "LINEAR", np.zeros(1), skeleton.rotations[hips][None])
+    return replace(tracks, tracks=(still,))

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import rotations
 from ..avatar.avatar import Avatar
+from ..avatar.skeleton import Skeleton
 from ..motion.clip import KeyTrack
 from .reduce import interpolated, kept_keys, reaches
 from .take import Take, end_points, posed
@@ -29,9 +30,10 @@ class Tracks:
     nodes: tuple[int, ...]  # nodes with hair tracks
 
 
-def body_tracks(avatar: Avatar, times: np.ndarray, places: np.ndarray, turns: np.ndarray, skip=()) -> list[KeyTrack]:
+def body_tracks(
+    skeleton: Skeleton, times: np.ndarray, places: np.ndarray, turns: np.ndarray, skip=()
+) -> list[KeyTrack]:
     """Tracks of local translations (K, N, 3) and rotations (K, N, 4); nodes that stay in their rest pose get none."""
-    skeleton = avatar.skeleton
     tracks = []
     for node in range(len(skeleton)):
         if node in skip:
@@ -65,14 +67,19 @@ def hair_tracks(avatar: Avatar, taken: Take, error_mm: float) -> tuple[list[KeyT
 
 
 def tracks_of(
-    avatar: Avatar, taken: Take, name: str, error_mm: float, body: tuple[np.ndarray, np.ndarray] | None
+    avatar: Avatar,
+    taken: Take,
+    name: str,
+    error_mm: float,
+    body: tuple[np.ndarray, np.ndarray],
+    skip: set[int] = frozenset(),
 ) -> Tracks:
-    """The tracks of a take; `body` holds local translations and rotations at its times, None leaves the body out."""
+    """The tracks of a take; `body` holds local translations and rotations at its times, nodes in `skip` are left out."""
     hair, played, kept = hair_tracks(avatar, taken, error_mm)
     ends = end_points(taken.rig, posed(avatar, taken.rig, taken.body, played))
     worst = 1e3 * float(np.linalg.norm(ends - taken.positions, axis=-1).max(initial=0.0))
     own = set(taken.joints.tolist())
-    rest = body_tracks(avatar, taken.times, *body, skip=own) if body is not None else []
+    rest = body_tracks(avatar.skeleton, taken.times, *body, skip=own | set(skip))
     return Tracks(
         name, (*hair, *rest), len(hair), kept, len(taken.times) * len(taken.joints), worst, tuple(sorted(own))
     )
