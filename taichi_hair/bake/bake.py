@@ -12,7 +12,6 @@ from .. import rotations
 from ..avatar.avatar import Avatar
 from ..avatar.document import parse_document
 from ..avatar.errors import AssetError
-from ..avatar.gltf import write_whole
 from ..avatar.secondary_animation import HALF_TURN
 from ..avatar.skeleton import Skeleton
 from ..hair import HairRig
@@ -21,6 +20,7 @@ from ..motion.clip import KeyTrack, clips_of
 from ..motion.played import Retargeted
 from ..version import __version__
 from .export import with_animation
+from .files import write_unseen
 from .take import Seam, Take, Weight, in_place, posed, take, within
 from .tracks import Tracks, body_tracks, tracks_of
 from .vrma import Lean, lean, lean_pose, lean_tracks, vrma_bytes
@@ -108,7 +108,7 @@ def bake(
     else:
         data = with_animation(avatar, tracks, facts, path)
     playback = played_back(data, path, avatar, taken, tracks, body, bones)
-    write_whole(path, data)
+    write_unseen(path, data)
     return BakeReport(
         avatar=avatar.name,
         motion=motion.name,
@@ -211,7 +211,7 @@ def write_retargeted(avatar: Avatar, motion: Retargeted, path, fps: float = 60.0
     else:
         whole = replace(whole, tracks=tuple(body_tracks(avatar.skeleton, times, *motion.locals(times), skip=hair)))
         data = with_animation(avatar, _never_empty(whole, avatar.skeleton, motion.plan.hips), facts, path)
-    write_whole(path, data)
+    write_unseen(path, data)
     return len(whole.tracks)
 
 

@@ -59,7 +59,7 @@ def hair_tracks(avatar: Avatar, taken: Take, error_mm: float) -> tuple[list[KeyT
         span = slice(start, start + length)
         kept = kept_keys(taken.times, taken.rotations[:, span], reach[span], 1e-3 * error_mm)
         played[:, span] = interpolated(taken.times, kept, taken.rotations[:, span])
-        count += len(kept) * length
+        count += len(kept) * int(length)
         for k in range(start, start + length):
             node = int(taken.joints[k])
             tracks.append(KeyTrack(node, "rotation", "LINEAR", taken.times[kept], taken.rotations[kept, k]))
@@ -74,7 +74,7 @@ def tracks_of(
     body: tuple[np.ndarray, np.ndarray],
     skip: set[int] = frozenset(),
 ) -> Tracks:
-    """The tracks of a take; `body` holds local translations and rotations at its times, nodes in `skip` are left out."""
+    """The tracks of a take; `body` holds local translations and rotations at its times, without nodes in `skip`."""
     hair, played, kept = hair_tracks(avatar, taken, error_mm)
     ends = end_points(taken.rig, posed(avatar, taken.rig, taken.body, played))
     worst = 1e3 * float(np.linalg.norm(ends - taken.positions, axis=-1).max(initial=0.0))
