@@ -10,7 +10,6 @@ from ..solvers.kinds import CONTACT_SEGMENT, ROD
 from ..vectors import across, load3, rotate, store3, towards
 from .anchor import anchor4, chain_root
 from .collider import BITS, near_pairs, pair_distance, path_steps, surface_velocity
-from .projection import rest_place
 
 TURNS = 12  # corrections of one segment in one part of a path; deepest first, so that collider order cannot matter
 CLEAR = 1e-6  # metres; an overlap below it counts as touching
@@ -27,6 +26,7 @@ def turned_clear(joint, x, n, u, depth, length):
     """The segment turned about its joint so that its point u moves out by `depth` along n; the length stays.
 
     Turning moves the point along the part of n across the segment only; the angle follows from the lever u * length.
+    The shorter the lever is below LEAST_ARM, the less is tried: a contact at the joint itself turns nothing.
     """
     d = (x - joint) / length
     side = n - d * n.dot(d)
@@ -34,7 +34,8 @@ def turned_clear(joint, x, n, u, depth, length):
     turned = x
     if s > 1e-4:
         t = side / s
-        angle = ti.min(depth / (ti.max(u, LEAST_ARM) * length * s), STEEPEST)
+        arm = ti.max(u, LEAST_ARM)
+        angle = ti.min(depth * u / (arm * arm * length * s), STEEPEST)
         # Where n lies almost along the segment, t is only roughly across it: the length is set, not trusted.
         way = d * ti.cos(angle) + t * ti.sin(angle)
         turned = joint + way * (length / way.norm())
@@ -248,16 +249,14 @@ def contact_chain(
             if wanted == 1:
                 wanted = contact_pass(model, state, c, tick, root, root_before, among, n == 0, attach, scale, h)
     if ti.static(solver == ROD):
-        root_shift = ti.Vector([0.0, 0.0, 0.0])
+        lifted = ti.Vector([0.0, 0.0, 0.0])  # how far contact has moved the end point that carries a branch
         if parent >= 0:
-            root_shift = root - rotate(attach, load3(model.chain, row.ROOT, m)) * scale
+            lifted = root - load3(state.joint, row.WORK, parent)
         i = state.slot[row.START, c]
-        k = model.span[row.JOINT_START, m]
         for _ in range(count):
-            x = load3(state.joint, row.POSITION, i)
-            store3(state.joint, row.DEVIATION, i, x - rest_place(model, attach, scale, root_shift, k))
+            pushed = load3(state.joint, row.POSITION, i) - load3(state.joint, row.WORK, i)
+            store3(state.joint, row.DEVIATION, i, load3(state.joint, row.DEVIATION, i) + (pushed - lifted))
             i += state.slot[row.STRIDE, c]
-            k += model.span[row.JOINT_STRIDE, m]
 
 
 @ti.func
