@@ -76,7 +76,7 @@ FAMILIES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 _HIPS = ("hips", "pelvis", "hip", "root")
-_SPINE = re.compile(r"(lowerback|abdomen|torso\d*|spine\d*|chest\d*|upperchest|csbvh)$")
+_SPINE = re.compile(r"(waist|lowerback|abdomen|torso\d*|spine\d*|chest\d*|upperchest|csbvh)$")
 _NECK = re.compile(r"(lowerneck|neck\d*)$")
 _PREFIX = re.compile(r"^(mixamorig\d*[:_]?|unitychan_|j_bip_(c_)?|bip0*1[ _]|valvebiped\.|def-|org-|.*:)", re.I)
 _SIDES = (
