@@ -1,4 +1,4 @@
-"""From a HairRig to the columns of a HairModel: rest shape, parameters, collider pairs and their rest overlap (NumPy)."""
+"""From a HairRig to the columns of a HairModel: rest shape, parameters, collider pairs and their rest overlap."""
 
 from __future__ import annotations
 
@@ -78,9 +78,19 @@ def _families(rig: HairRig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def build(
-    skeleton: Skeleton, rig: HairRig, *, solver: int, h: float, sag_free: bool, keep_overlap: bool = True
+    skeleton: Skeleton,
+    rig: HairRig,
+    *,
+    solver: int,
+    h: float,
+    sag_free: bool,
+    keep_overlap: bool = True,
+    measured: bool = True,
 ) -> RigConstants:
-    """Constants of a rig for ticks of h seconds; with `keep_overlap`, what overlaps in the rest pose may go on so."""
+    """Constants of a rig for ticks of h seconds.
+
+    keep_overlap: what overlaps in the rest pose may go on so. measured: `spring-bone` measures bones in each tick.
+    """
     pairs_of_anchor, chain_anchor = anchors(rig)
     rest_frames: Frames = frames(skeleton, rig, skeleton.rest_world[None])
     stride = len(rig.chains)
@@ -119,7 +129,7 @@ def build(
         axis = rotations.rotate(rotations.inverse(turns), ends - joints)
         safe = np.where(lengths > 1e-9, lengths, 1.0)[:, None]
         joint[row.AXIS : row.AXIS + 3] = np.where(lengths[:, None] > 1e-9, axis / safe, [0.0, 1.0, 0.0]).T
-        _parameters(chain, skeleton, lengths, joint, chain_rows[:, c], solver, h)
+        _parameters(chain, skeleton, lengths, joint, chain_rows[:, c], solver, h, measured)
         joints_of_kind[:, columns[start : start + count]] = joint
         if sag_free:
             gravity = chain_rows[row.GRAVITY : row.GRAVITY + 3, c]
@@ -159,7 +169,9 @@ def build(
     )
 
 
-def _parameters(chain: Chain, skeleton: Skeleton, lengths, joint, chain_row, solver: int, h: float) -> None:
+def _parameters(
+    chain: Chain, skeleton: Skeleton, lengths, joint, chain_row, solver: int, h: float, measured: bool
+) -> None:
     """Fill the rows of the laws' own numbers for one chain (views of the kind's arrays)."""
     arc, rod = arc_parameters(chain, skeleton), rod_parameters(chain, skeleton)
     constants = factors(rod, lengths, h)
@@ -170,7 +182,7 @@ def _parameters(chain: Chain, skeleton: Skeleton, lengths, joint, chain_row, sol
     joint[row.LOWER2] = constants.lower2
     joint[row.STIFFNESS] = chain.stiffness
     joint[row.DRIFT : row.DRIFT + 3] = (chain.gravity_dir * chain.gravity_power[:, None]).T
-    chain_row[row.MEMORY] = constants.memory
+    chain_row[row.MEMORY] = constants.memory if solver == ROD else float(measured)
     chain_row[row.GRAVITY : row.GRAVITY + 3] = rod.gravity if solver == ROD else arc.gravity
     keep = {ARC: np.exp(-arc.damping * h), ROD: constants.keep, SPRING_BONE: 1.0 - chain.drag}
     joint[row.KEEP] = keep[solver]

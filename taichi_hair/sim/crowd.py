@@ -25,6 +25,7 @@ from .ticks import Clock, Step
 
 log = logging.getLogger("taichi_hair")
 
+BONE_LENGTHS = ("measured", "exact")
 SERIAL_FAMILIES = 1200  # below it, waking a second CPU thread costs more than it saves (measured, see benchmarks)
 
 
@@ -35,7 +36,9 @@ class Crowd:
     segments, no rebound), "end" (end points as the VRM reference, `spring-bone` only) or "off"; by default "end" for
     `spring-bone` and "segment" for the others. rate: ticks a second. sag_free: the authored style already carries
     gravity. keep_overlap: hair that lies inside a collider in the rest pose may stay as deep as that; without it, it is
-    pushed out in the first tick, which changes the style (the end points of `spring-bone` always are). phases: run one kernel per phase instead of the frame kernel (same bits, slower).
+    pushed out in the first tick, which changes the style (the end points of `spring-bone` always are). bone_length:
+    what `spring-bone` takes for a bone's length, "measured" anew in each tick as three-vrm does, or "exact". phases:
+    run one kernel per phase instead of the frame kernel (same bits, slower).
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Crowd:
         contact: str | None = None,
         sag_free: bool = True,
         keep_overlap: bool = True,
+        bone_length: str = "measured",
         phases: bool = False,
     ) -> None:
         if solver not in SOLVERS:
@@ -56,7 +60,9 @@ class Crowd:
         if contact == "end" and solver != "spring-bone":
             raise ValueError(f"contact: 'end' belongs to spring-bone, wanted 'segment' or 'off' for {solver}")
         self.solver, self.contact, self.sag_free, self.phases = solver, contact, sag_free, phases
-        self.keep_overlap = keep_overlap
+        if bone_length not in BONE_LENGTHS:
+            raise ValueError(f"bone_length: {bone_length!r} is unknown, wanted one of {', '.join(BONE_LENGTHS)}")
+        self.keep_overlap, self.bone_length = keep_overlap, bone_length
         self.clock = Clock(rate)
         self._storage = shared_storage()
         self._members: dict[int, Member] = {}
@@ -255,6 +261,7 @@ class Crowd:
                 h=self.clock.tick,
                 sag_free=self.sag_free,
                 keep_overlap=self.keep_overlap,
+                measured=self.bone_length == "measured",
             )
             column = self._storage.add_model(c.joint, c.chain, c.span, c.pair, c.pair_number, c.allowance, c.grid)
             centered = np.zeros(c.anchors, dtype=bool)

@@ -59,6 +59,8 @@ def anchor_records(first: Frames, frames: Frames, teleport: np.ndarray, centered
     put(row.SPIN, spin)
     put(row.STEP, np.where(rigid, 0.0, step))
     out[:, row.RIGID] = teleport[:, None]
+    put(row.ATTACH_BEFORE, _before(first, frames, "rotation"))
+    out[:, row.SCALE_BEFORE] = _before(first, frames, "scale")
     put(row.OFFSET, position - position[:, :1])
     put(row.OFFSET_BEFORE, before - before[:, :1])
     return out

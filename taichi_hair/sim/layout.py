@@ -21,7 +21,7 @@ MODEL_JOINT_ROWS = 25
 ROOT = 0  # 3, joint of the first segment in the attach frame
 GRAVITY = 3  # 3, m/s^2 in the world
 GRAVITY_CARRIED = 6  # 3, the part that the authored style already carries, in the attach frame; 0 with sag-free off
-MEMORY = 9  # rod: g = beta / (h + beta)
+MEMORY = 9  # rod: g = beta / (h + beta); spring-bone: 1 where a bone's length is measured anew in each tick
 REACH = 10  # length of the strand and its largest hit radius, metres at rest scale
 MODEL_CHAIN_ROWS = 11
 
@@ -51,10 +51,11 @@ MODEL_PAIR_NUMBER_ROWS = 2
 # HairState.joint, one column per joint of a slot; positions are from the attach node, along world axes
 POSITION = 0  # 3
 VELOCITY = 3  # 3
-WORK = 6  # 3, force, then flight, then the projected end point of the tick that runs
+WORK = 6  # 3, force, then flight (a rod's less its position), then the projected end point of the tick that runs
 DEVIATION = 9  # 3, rod: end point less its rest place; spring-bone: kept tail less end point
 BEFORE = 12  # 3, end point one tick earlier, for display between ticks
 TURN = 15  # 4, spring-bone: bent world rotation of the joint
+DEVIATION_BEFORE = 15  # 3, rod: DEVIATION one tick earlier, carried
 HANDED = 19  # 3, way out of contact that the segment below asks of this one
 STATE_JOINT_ROWS = 22
 
@@ -88,7 +89,9 @@ OFFSET = 19  # 3, attach point less the avatar's first attach point
 OFFSET_BEFORE = 22  # 3, the same one tick earlier
 HOLD = 25  # 1 where the input was not finite: nothing moves
 RIGID = 26  # 1 in a tick that carries the hair rigidly
-ANCHOR_ROWS = 27
+ATTACH_BEFORE = 27  # 4, rotation of the attach node one tick earlier
+SCALE_BEFORE = 31
+ANCHOR_ROWS = 32
 
 # HairState.collider, per tick of a launch (row 0 is the tick before), one column per collider of an avatar
 POINT_A = 0  # 3, from the avatar's first attach point

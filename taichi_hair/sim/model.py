@@ -8,7 +8,7 @@ from .backend import ti
 
 @dataclass(frozen=True, eq=False)
 class HairModel:
-    """Constants of every kind of avatar, one column per joint or chain; `layout` names the rows. Read-only in a tick."""
+    """Constants of every kind of avatar, one column per joint or chain; `layout` names the rows."""
 
     joint: object  # f32 (MODEL_JOINT_ROWS, joint capacity)
     chain: object  # f32 (MODEL_CHAIN_ROWS, chain capacity)

@@ -59,7 +59,7 @@ def across(v):
 
 @ti.func
 def from_to(a, b):
-    """Shortest rotation from the unit vector a to the unit vector b; half a turn about any axis across when opposite."""
+    """Shortest rotation from the unit vector a to the unit vector b; half a turn about an axis across when opposite."""
     w = 1.0 + a.dot(b)
     axis = a.cross(b)
     if w < 1e-7:

@@ -22,7 +22,8 @@ def chain_root(model: ti.template(), state: ti.template(), c, tick):
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
     parent = state.slot[row.PARENT, c]
-    root = rotate(anchor4(state, tick, row.ATTACH, a), load3(model.chain, row.ROOT, m)) * state.anchor[tick, row.SCALE, a]
+    attach = anchor4(state, tick, row.ATTACH, a)
+    root = rotate(attach, load3(model.chain, row.ROOT, m)) * state.anchor[tick, row.SCALE, a]
     if parent >= 0:
         root = load3(state.joint, row.POSITION, parent)
     return root

@@ -1,11 +1,12 @@
 """Phase 2, damping: exponential, so that it means the same at any tick; then free flight.
 
-Reads WORK = force, VELOCITY, POSITION; writes WORK = y, the place the end point would fly to.
+Reads WORK = force, VELOCITY, POSITION; writes WORK = y, the place the end point would fly to; for a rod y less where
+it is.
 """
 
 from .. import layout as row
 from ..backend import ti
-from ..solvers.kinds import ARC
+from ..solvers.kinds import ARC, ROD
 from ..vectors import load3, rotate, store3
 from .anchor import anchor3, anchor4
 
@@ -26,6 +27,8 @@ def damping_chain(model: ti.template(), state: ti.template(), c, tick, h, solver
     k = model.span[row.JOINT_START, m]
     for _ in range(model.span[row.JOINTS, m]):
         x = load3(state.joint, row.POSITION, i)
+        if ti.static(solver == ROD):
+            x = ti.Vector([0.0, 0.0, 0.0])
         carried = ti.Vector([0.0, 0.0, 0.0])
         if ti.static(solver == ARC):
             follow = model.joint[row.FOLLOW, k]

@@ -1,49 +1,69 @@
 """Phase 3, projection: for the rod its implicit solve, then exact lengths from root to tip.
 
-Reads WORK = y (and DEVIATION); writes WORK = the projected end point.
+Reads WORK = y (and DEVIATION); writes WORK = the projected end point (and DEVIATION).
 """
 
 from .. import layout as row
 from ..backend import ti
 from ..solvers.kinds import ROD
 from ..vectors import load3, rotate, store3, towards
-from .anchor import anchor4, chain_root
+from .anchor import anchor3, anchor4, chain_root
 
 
 @ti.func
-def rest_place(model: ti.template(), attach, scale, root_shift, k):
-    """Where the end point would be on the carried rest shape, from the attach node."""
-    return root_shift + rotate(attach, load3(model.joint, row.REST_POINT, k)) * scale
+def rest_step(model: ti.template(), state: ti.template(), c, tick, root, root_before, k):
+    """Where the end point rests on this tick's carried shape, and how far that is from where it rested a tick ago.
+
+    A head that stands still gives a step of exactly 0: both places are the same arithmetic on the same numbers.
+    """
+    a = state.slot[row.ANCHOR, c]
+    attach = anchor4(state, tick, row.ATTACH, a)
+    scale = state.anchor[tick, row.SCALE, a]
+    attach_before = anchor4(state, tick, row.ATTACH_BEFORE, a)
+    scale_before = state.anchor[tick, row.SCALE_BEFORE, a]
+    point = load3(model.joint, row.REST_POINT, k)
+    now = rotate(attach, point) * scale
+    before = rotate(attach_before, point) * scale_before
+    if state.slot[row.PARENT, c] >= 0:
+        m = state.slot[row.MODEL, c]
+        now += root - rotate(attach, load3(model.chain, row.ROOT, m)) * scale
+        carried_root = rotate(attach_before, load3(model.chain, row.ROOT, m)) * scale_before
+        before = carry(state, c, tick, before - carried_root) + root_before
+    else:
+        before = carry(state, c, tick, before) + anchor3(state, tick, row.SHIFT, a)
+    return now, now - before
+
+
+@ti.func
+def carry(state: ti.template(), c, tick, v):
+    return rotate(anchor4(state, tick, row.CARRY, state.slot[row.ANCHOR, c]), v)
 
 
 @ti.func
 def rod_solve(model: ti.template(), state: ti.template(), c, tick, root):
-    """One implicit step of the linear rod: WORK = r + p with S z = y - r - g p, p = g p + z.
+    """One implicit step of the linear rod in deviations p from the carried rest shape: p = g p + z with
+    S z = (1 - g) p + (flight - step of the rest shape).
 
     S is constant, positive definite and pentadiagonal, factored at load (S = L D L^T, two sub-diagonals), so the solve
-    is one sweep down the chain and one up.
+    is one sweep down the chain and one up. Deviations are small numbers near rest; differences of positions would
+    leave little but their rounding there, and the strand would never quite stand still.
     """
     m = state.slot[row.MODEL, c]
-    a = state.slot[row.ANCHOR, c]
-    attach = anchor4(state, tick, row.ATTACH, a)
-    scale = state.anchor[tick, row.SCALE, a]
     n = model.span[row.JOINTS, m]
     stride = state.slot[row.STRIDE, c]
     kstride = model.span[row.JOINT_STRIDE, m]
     memory = model.chain[row.MEMORY, m]
-    # A branch is carried by a bent strand: its rest shape moves with the end point that holds it.
-    root_shift = root - rotate(attach, load3(model.chain, row.ROOT, m)) * scale
-    if state.slot[row.PARENT, c] < 0:
-        root_shift = ti.Vector([0.0, 0.0, 0.0])
+    root_before = load3(state.chain, row.ROOT_BEFORE, c)
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
     z1 = ti.Vector([0.0, 0.0, 0.0])
     z2 = ti.Vector([0.0, 0.0, 0.0])
     for _ in range(n):
-        p = load3(state.joint, row.DEVIATION, i) * memory
-        z = load3(state.joint, row.WORK, i) - rest_place(model, attach, scale, root_shift, k) - p
+        p = load3(state.joint, row.DEVIATION, i)
+        store3(state.joint, row.DEVIATION_BEFORE, i, p)
+        _now, step = rest_step(model, state, c, tick, root, root_before, k)
+        z = p * (1.0 - memory) + (load3(state.joint, row.WORK, i) - step)
         z = z - model.joint[row.LOWER1, k] * z1 - model.joint[row.LOWER2, k] * z2
-        store3(state.joint, row.DEVIATION, i, p)
         store3(state.joint, row.WORK, i, z)
         z2 = z1
         z1 = z
@@ -58,8 +78,7 @@ def rod_solve(model: ti.template(), state: ti.template(), c, tick, root):
         i -= stride
         k -= kstride
         z = load3(state.joint, row.WORK, i) * model.joint[row.PIVOT, k] - l1 * z1 - l2 * z2
-        place = rest_place(model, attach, scale, root_shift, k) + load3(state.joint, row.DEVIATION, i) + z
-        store3(state.joint, row.WORK, i, place)
+        store3(state.joint, row.DEVIATION, i, load3(state.joint, row.DEVIATION, i) * memory + z)
         z2 = z1
         z1 = z
         l1 = model.joint[row.LOWER1, k]
@@ -68,31 +87,71 @@ def rod_solve(model: ti.template(), state: ti.template(), c, tick, root):
 
 
 @ti.func
-def projection_chain(model: ti.template(), state: ti.template(), c, tick, root, solver: ti.template()):
-    """`root` is the joint of the first segment as this phase sees it; for a branch, the parent's projected end point."""
+def exact_link(rest, bend, length):
+    """The deviation of a link of that length from `rest`, in the direction of rest + bend.
+
+    L d / |d| - rest with d = rest + bend, written so that a small bend keeps its digits: |d|^2 = L^2 (1 + e).
+    """
+    out = ti.Vector([0.0, 0.0, 0.0])
+    if length > 1e-9:
+        e = (2.0 * rest.dot(bend) + bend.dot(bend)) / (length * length)
+        if e > -1.0 + 1e-12:
+            f = ti.sqrt(1.0 + e)
+            out = bend / f - rest * (e / (f * (1.0 + f)))
+    return out
+
+
+@ti.func
+def rod_lengths(model: ti.template(), state: ti.template(), c, tick, root):
+    """Exact lengths root to tip, in deviations; WORK = where the end points are then."""
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
     attach = anchor4(state, tick, row.ATTACH, a)
     scale = state.anchor[tick, row.SCALE, a]
-    if ti.static(solver == ROD):
-        rod_solve(model, state, c, tick, root)
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
     joint = root
-    above = root  # the unprojected point above: a rod's link direction is taken from the solved curve
+    solved_above = ti.Vector([0.0, 0.0, 0.0])
+    above = ti.Vector([0.0, 0.0, 0.0])
     for _ in range(model.span[row.JOINTS, m]):
-        y = load3(state.joint, row.WORK, i)
-        fallback = rotate(attach, load3(model.joint, row.REST, k))
-        length = model.joint[row.LENGTH, k] * scale
-        if ti.static(solver == ROD):
-            x = towards(joint, joint + (y - above), length, fallback)
-            above = y
-            joint = x
-        else:
-            joint = towards(joint, y, length, fallback)
+        solved = load3(state.joint, row.DEVIATION, i)
+        rest = rotate(attach, load3(model.joint, row.REST, k)) * scale
+        bend = exact_link(rest, solved - solved_above, model.joint[row.LENGTH, k] * scale)
+        above += bend
+        joint += rest + bend
+        solved_above = solved
+        store3(state.joint, row.DEVIATION, i, above)
         store3(state.joint, row.WORK, i, joint)
         i += state.slot[row.STRIDE, c]
         k += model.span[row.JOINT_STRIDE, m]
+
+
+@ti.func
+def arc_lengths(model: ti.template(), state: ti.template(), c, tick, root):
+    """x^ = o^ + L (y - o^) / |y - o^|, root to tip; along the rest direction where there is none."""
+    m = state.slot[row.MODEL, c]
+    a = state.slot[row.ANCHOR, c]
+    attach = anchor4(state, tick, row.ATTACH, a)
+    scale = state.anchor[tick, row.SCALE, a]
+    i = state.slot[row.START, c]
+    k = model.span[row.JOINT_START, m]
+    joint = root
+    for _ in range(model.span[row.JOINTS, m]):
+        fallback = rotate(attach, load3(model.joint, row.REST, k))
+        joint = towards(joint, load3(state.joint, row.WORK, i), model.joint[row.LENGTH, k] * scale, fallback)
+        store3(state.joint, row.WORK, i, joint)
+        i += state.slot[row.STRIDE, c]
+        k += model.span[row.JOINT_STRIDE, m]
+
+
+@ti.func
+def projection_chain(model: ti.template(), state: ti.template(), c, tick, root, solver: ti.template()):
+    """`root` is the joint of the first segment as this phase sees it; for a branch, the projected point above."""
+    if ti.static(solver == ROD):
+        rod_solve(model, state, c, tick, root)
+        rod_lengths(model, state, c, tick, root)
+    else:
+        arc_lengths(model, state, c, tick, root)
 
 
 @ti.func

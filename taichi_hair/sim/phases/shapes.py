@@ -1,7 +1,7 @@
 """Shapes that hair must not enter: distance and outward direction, for a point and for a whole segment.
 
 Shape numbers follow hair.SHAPES. `a` is the centre, the start of the axis, a point of the plane or the first corner of
-a surface's grid; `b` the end of the axis, the plane's unit normal, the half edges of a box or the edge of a grid's cell;
+a surface's grid; `b` the end of the axis, the plane's unit normal, the half edges of a box or a grid's cell;
 `turn` the rotation of a box or grid.
 """
 
@@ -129,7 +129,7 @@ def box_nearest(o, d, half):
     high = 1.0
     for _ in range(BISECTIONS):
         u = 0.5 * (low + high)
-        distance, g = box_at(o + d * u, half)
+        _distance, g = box_at(o + d * u, half)
         if g.dot(d) > 0.0:
             high = u
         else:

@@ -1,11 +1,13 @@
 """Phase 4, velocity: rebuilt from the free path, before contact, so that no push-out becomes speed.
 
-Reads POSITION (start of the tick), WORK = projected end point; writes VELOCITY.
+Reads POSITION (start of the tick), WORK = projected end point (a rod's DEVIATION, before and after); writes VELOCITY.
 """
 
 from .. import layout as row
 from ..backend import ti
+from ..solvers.kinds import ROD
 from ..vectors import load3, store3
+from .projection import projected_root, rest_step
 
 
 @ti.func
@@ -15,9 +17,19 @@ def free_velocity(before, after, h):
 
 
 @ti.func
-def velocity_chain(model: ti.template(), state: ti.template(), c, h):
+def velocity_chain(model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template()):
+    m = state.slot[row.MODEL, c]
     i = state.slot[row.START, c]
-    for _ in range(model.span[row.JOINTS, state.slot[row.MODEL, c]]):
-        v = free_velocity(load3(state.joint, row.POSITION, i), load3(state.joint, row.WORK, i), h)
-        store3(state.joint, row.VELOCITY, i, v)
+    k = model.span[row.JOINT_START, m]
+    root = projected_root(model, state, c, tick)
+    root_before = load3(state.chain, row.ROOT_BEFORE, c)
+    for _ in range(model.span[row.JOINTS, m]):
+        before = load3(state.joint, row.POSITION, i)
+        after = load3(state.joint, row.WORK, i)
+        if ti.static(solver == ROD):  # the same difference, from numbers that are small near rest
+            _now, step = rest_step(model, state, c, tick, root, root_before, k)
+            before = load3(state.joint, row.DEVIATION_BEFORE, i)
+            after = load3(state.joint, row.DEVIATION, i) + step
+        store3(state.joint, row.VELOCITY, i, free_velocity(before, after, h))
         i += state.slot[row.STRIDE, c]
+        k += model.span[row.JOINT_STRIDE, m]

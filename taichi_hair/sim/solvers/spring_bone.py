@@ -89,7 +89,7 @@ def spring_bone_chain(model: ti.template(), state: ti.template(), c, tick, h, co
         )
         reach = length
         if ti.static(contact != CONTACT_SEGMENT):
-            if length > 1e-9 and state.anchor[tick, row.RIGID, a] < 0.5:
+            if length > 1e-9 and model.chain[row.MEMORY, m] > 0.5 and state.anchor[tick, row.RIGID, a] < 0.5:
                 reach = measured_reach(state, c, tick, joint, before)
         tail = towards(joint, tail, reach, direction)
         if ti.static(contact == CONTACT_END):

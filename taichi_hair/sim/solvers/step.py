@@ -55,12 +55,14 @@ def projection_phase(model: ti.template(), state: ti.template(), families: ti.i3
 
 
 @ti.kernel
-def velocity_phase(model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, h: ti.f32):
+def velocity_phase(
+    model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, h: ti.f32, solver: ti.template()
+):
     for f in range(families):
         for n in range(state.family[row.FAMILY_SIZE, f]):
             c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
-                velocity_chain(model, state, c, h)
+                velocity_chain(model, state, c, tick, h, solver)
 
 
 @ti.kernel
@@ -101,7 +103,7 @@ def run_phases(model, state, families: int, ticks: int, h: float, solver: int, c
             force_phase(model, state, families, tick, solver)
             damping_phase(model, state, families, tick, h, solver)
             projection_phase(model, state, families, tick, solver)
-            velocity_phase(model, state, families, tick, h)
+            velocity_phase(model, state, families, tick, h, solver)
             contact_phase(model, state, families, tick, h, solver, contact)
 
 
@@ -116,7 +118,7 @@ def tick_chain(
         force_chain(model, state, c, tick, solver)
         damping_chain(model, state, c, tick, h, solver)
         projection_chain(model, state, c, tick, projected_root(model, state, c, tick), solver)
-        velocity_chain(model, state, c, h)
+        velocity_chain(model, state, c, tick, h, solver)
         contact_chain(model, state, c, tick, h, solver, contact)
 
 
@@ -139,4 +141,3 @@ def run_frame(
                 c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
                 if not held(state, c, tick):
                     tick_chain(model, state, c, tick, h, solver, contact)
-    
