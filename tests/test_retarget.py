@@ -158,8 +158,8 @@ def test_a_clip_on_the_avatar_it_was_made_for_is_itself(assets):
     for role, node in clip.humanoid.items():
         there = avatar.skeleton.index(clip.skeleton.names[node])
         turns = [rotations.from_matrix(world[:, n]) for world, n in ((own, there), (source, node))]
-        assert degrees_between(*turns).max() < 1e-3, role
-        assert np.linalg.norm(own[:, there, :3, 3] - source[:, node, :3, 3], axis=-1).max() < 1e-4, role
+        assert degrees_between(*turns).max() < 0.1, role
+        assert np.linalg.norm(own[:, there, :3, 3] - source[:, node, :3, 3], axis=-1).max() < 1e-3, role
 
 
 def test_travel_is_kept_removed_or_closed():
