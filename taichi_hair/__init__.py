@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .hair import HairRig as HairRig
     from .measure.run import measure as measure
     from .motion.turn import HeadTurn as HeadTurn
+    from .rig.colliders import fit_colliders as fit_colliders
     from .sim.backend import BackendError as BackendError
     from .sim.backend import init as init
     from .sim.crowd import Crowd as Crowd
@@ -31,6 +32,7 @@ _HOMES = {
     "Crowd": "sim.crowd",
     "HairRig": "hair",
     "HeadTurn": "motion.turn",
+    "fit_colliders": "rig.colliders",
     "init": "sim.backend",
     "load": "avatar.avatar",
     "measure": "measure.run",

@@ -100,11 +100,28 @@ class Chain:
 
 
 @dataclass(frozen=True, eq=False)
+class ColliderFit:
+    """What a fit of the colliders to the visible body did, and the rig as it was."""
+
+    original: HairRig
+    lines: tuple[str, ...]  # one for each collider, for each chain, and for what was missing
+    radii: dict[int, tuple[float, float]]  # collider of the fitted rig: authored and fitted radius, local units
+    added: tuple[int, ...]  # colliders of the fitted rig that no author made
+    whole: tuple[int, ...]  # chains that meet the fitted colliders along their whole length
+
+
+@dataclass(frozen=True, eq=False)
 class HairRig:
     """All chains and colliders of one avatar. Chains come after the chain that carries them."""
 
     chains: tuple[Chain, ...] = ()
     colliders: tuple[Collider, ...] = ()
+    fit: ColliderFit | None = None  # where the colliders were fitted
+
+    @property
+    def restored(self) -> HairRig:
+        """The rig as its author made it: the very object that was fitted."""
+        return self if self.fit is None else self.fit.original
 
     @property
     def joints(self) -> np.ndarray:
