@@ -166,7 +166,7 @@ def played_back(
     new = bones.new if bones is not None else {n: n for n in range(len(avatar.skeleton))}
     joints = np.array([new[int(j)] for j in taken.joints])
     size = np.linalg.norm(avatar.skeleton.rest_world[taken.joints][:, :3, 0], axis=-1)
-    tails = np.concatenate([c.tails for c in taken.rig.chains]) * size[:, None]
+    tails = np.concatenate([np.zeros((0, 3)), *[c.tails for c in taken.rig.chains]]) * size[:, None]
     keys = {t.node: t.times for t in tracks.tracks[: tracks.hair_tracks]}
     worst = 0.0
     for start, count in taken.rig.spans:

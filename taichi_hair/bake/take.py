@@ -122,9 +122,9 @@ def take(
     keyed, weights, remarks = _yielding(avatar, rig, motion, blend or {})
     notes += remarks
     rig = keyed
-    if not rig.chains:
-        raise ValueError(f"{avatar.name}: the clip animates every chain itself; there is nothing to simulate")
     keys = max(1, round(motion.seconds * fps))
+    if not rig.chains:
+        return _nothing(avatar, rig, motion, keys, loop, solver, notes)
     step = int(np.ceil(RATE / fps - 0.05))
     rate = keys * step / motion.seconds
     wait = 0 if loop else round(SETTLE_SECONDS * rate)
@@ -159,6 +159,15 @@ def take(
     turns = _blended(avatar, rig, motion, turns, times, weights)
     poses = posed(avatar, rig, body, turns)
     return Take(times, rig.joints, turns, end_points(rig, poses), poses, rig, loop, solver, seam, tuple(notes))
+
+
+def _nothing(avatar: Avatar, rig: HairRig, motion: Motion, keys: int, loop: bool, solver: str, notes) -> Take:
+    """The take of a clip that animates every chain itself: poses of the body and no rotation of ours."""
+    times = np.linspace(0.0, motion.seconds, keys + 1)
+    empty = np.zeros((keys + 1, 0, 4))
+    remark = "the clip animates every chain itself; there was nothing to simulate"
+    body = motion.worlds(times)
+    return Take(times, rig.joints, empty, empty[..., :3], body, rig, loop, solver, None, (*notes, remark))
 
 
 def within(times: np.ndarray, seconds: float) -> np.ndarray:
@@ -300,7 +309,7 @@ def posed(avatar: Avatar, rig: HairRig, body: np.ndarray, turns: np.ndarray) -> 
 
 def end_points(rig: HairRig, worlds: np.ndarray) -> np.ndarray:
     """(K, S, 3) end points of all segments in world matrices (K, N, 4, 4)."""
-    tails = np.concatenate([c.tails for c in rig.chains])
+    tails = np.concatenate([np.zeros((0, 3)), *[c.tails for c in rig.chains]])
     frame = worlds[:, rig.joints]
     return (frame[..., :3, :3] @ tails[..., None])[..., 0] + frame[..., :3, 3]
 
