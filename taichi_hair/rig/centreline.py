@@ -11,6 +11,7 @@ BINS = 64  # level sets that are averaged into the raw line
 FINE = 200  # points of the finished curve
 CURLS = 1.25  # turns of the raw line from which it counts as a curl or wave around an axis
 STEADY = 0.05  # of the length: turns are counted on a line that is averaged over this, so that uneven rows do not count
+THIN = 6.0  # length over width from which a line's turns are those of a curl; of a wide lock they are its unevenness
 BEND = 0.35  # chosen: how much curvature draws joints together; 0 spaces them by arc length alone
 
 
@@ -122,8 +123,8 @@ def axis_of(line: Curve, width: float) -> tuple[Curve, float]:
     """
     base = smoothed(line, max(0.5 * width, 0.02 * line.length))
     turns = turning(smoothed(line, max(0.5 * width, STEADY * line.length))) / (2.0 * np.pi)
-    if turns < CURLS:
-        return base, turns
+    if turns < CURLS or line.length < THIN * width:
+        return base, min(turns, 1.0)
     period = base.length / turns
     axis = smoothed(line, 0.45 * period)
     # The ends of a helix lie off its axis by the radius; without them the axis is straight at its ends, too.

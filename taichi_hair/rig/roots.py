@@ -15,6 +15,7 @@ from .surface import Surface, distances
 
 RING = 0.06  # of a strand's size: points this much farther from the head than its nearest one begin the strand, too
 LOOSE = 0.35  # of a strand's size: a strand that far from any part of the head is not seen to meet it
+SPACING = 0.012  # metres: triangles of the head with longer edges are filled with points
 HEAD_HEIGHT = 0.22  # metres: of a grown person's head, chin to crown; used where a file shows no head at all
 
 
@@ -66,10 +67,10 @@ def attach_node(avatar: Avatar, parts) -> int:
     return int(np.argmax(used)) if used.any() else -1
 
 
-def find_head(avatar: Avatar, surface: Surface, node: int, body: Avatar | None = None) -> Head:
+def find_head(avatar: Avatar, surface: Surface, node: int, body: Avatar | None = None, skip=()) -> Head:
     """The head's mesh without the selected hair and without what hair chains move. `body` is another file's figure in
-    the same place, for hair that comes without one."""
-    selected = set(surface.parts)
+    the same place, for hair that comes without one; `skip` are further parts that are no head."""
+    selected = set(surface.parts) | set(skip)
     found = _head_points(avatar, node, selected)
     if body is not None:
         other = body.humanoid.get("head", attach_node(body, range(len(body.parts))))
@@ -77,6 +78,8 @@ def find_head(avatar: Avatar, surface: Surface, node: int, body: Avatar | None =
     hair_top = float(surface.points[:, 1].max())
     if len(found) > 8:
         joint = avatar.skeleton.rest_world[node, 1, 3] if node >= 0 else -np.inf
+        if body is not None:
+            joint = body.skeleton.rest_world[other, 1, 3] if other >= 0 else -np.inf
         low, high = found.min(axis=0), found.max(axis=0)
         # The neck and what hangs below the head joint is no part of the ball.
         base = max(float(low[1]), min(float(joint), float(high[1]) - 0.3 * (high[1] - low[1])))
@@ -111,8 +114,21 @@ def _head_points(avatar: Avatar, node: int, selected: set[int]) -> np.ndarray:
         used[part.triangles] = True
         chosen = (share > 0.5) & used
         if chosen.any():
-            points.append(skin_vertices(avatar, part)[chosen])
+            rest = skin_vertices(avatar, part)
+            points += [rest[chosen], _between(rest[part.triangles[chosen[part.triangles].all(axis=1)]])]
     return np.concatenate(points)
+
+
+def _between(corners: np.ndarray) -> np.ndarray:
+    """(K, 3) points inside large triangles (T, 3, 3), so that a coarse head has no holes between its vertices."""
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1, initial=0.0)
+    found = [np.zeros((0, 3))]
+    for steps in (2, 4, 8, 16):
+        chosen = corners[(longest > SPACING * steps / 2) & ((longest <= SPACING * steps) | (steps == 16))]
+        shares = np.array([(a, b) for a in range(steps + 1) for b in range(steps + 1 - a)]) / steps
+        bary = np.concatenate([shares, 1.0 - shares.sum(axis=1, keepdims=True)], axis=1)
+        found.append(np.einsum("kc,tcx->tkx", bary, chosen).reshape(-1, 3))
+    return np.concatenate(found)
 
 
 def strand_root(avatar: Avatar, surface: Surface, head: Head, graph, root=None) -> tuple[np.ndarray, float]:

@@ -1,0 +1,158 @@
+"""A fitted rig written into its avatar's file: new nodes, skin, weights, springs and colliders, all else kept."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..avatar.description import Avatar, MeshPart
+from ..avatar.document import Document, parse_document
+from ..avatar.errors import AssetError
+from ..avatar.gltf import glb_bytes, write_whole
+from ..avatar.saving import spring_members, to_bytes, with_members
+from .fitted import FittedRig
+
+FLOAT, BYTE, SHORT = 5126, 5121, 5123
+VERTICES = 34962  # bufferView.target of vertex attributes
+
+
+def write_rig(rig: FittedRig, path) -> Path:
+    """Write the fitted avatar to `path` (.vrm or .glb), whole or not at all; returns the path."""
+    path = Path(path)
+    if path.suffix.lower() not in (".vrm", ".glb"):
+        raise AssetError(str(path), "file name", f"the ending {path.suffix!r}", ".vrm or .glb")
+    write_whole(path, rig_bytes(rig))
+    return path
+
+
+def rig_bytes(rig: FittedRig) -> bytes:
+    """The GLB of a fitted avatar: the file it was fitted to with what the fit added, every other byte of its JSON and
+    of its binary chunk as it was."""
+    base, avatar = rig.base, rig.avatar
+    if base.document is None:
+        raise AssetError(base.name, "avatar", "an avatar that was not read from a file", "one that was")
+    if base.vrm == "0.x":
+        where = "VRM.secondaryAnimation"
+        raise AssetError(base.file, where, "a VRM 0.x file, which cannot hold chains of this kind", "VRM 1.0 or glTF")
+    if len(avatar.parts) != len(base.parts):
+        raise AssetError(base.file, "meshes", "hair brought from another file", "hair that was fitted in this one")
+    document = parse_document(to_bytes(replace(base, hair=base.document.cache.get("hair", base.hair))), base.file)
+    content = copy.deepcopy(document.json)
+    store = _Store(content, bytes(document.binary or b""))
+    _nodes(content, base, avatar)
+    _meshes(content, store, base, avatar)
+    changed = {key: content[key] for key in ("nodes", "meshes", "skins", "accessors", "bufferViews") if key in content}
+    changed |= spring_members(content, rig)
+    changed["buffers"] = store.buffers()
+    return glb_bytes(with_members(document.json_text, changed), store.data)
+
+
+class _Store:
+    """Appends arrays to the binary chunk, each with a buffer view and an accessor of its own."""
+
+    def __init__(self, content: dict, data: bytes):
+        self.content, self.data = content, bytearray(data)
+        content.setdefault("bufferViews", [])
+        content.setdefault("accessors", [])
+
+    def add(self, array: np.ndarray, kind: str, component: int, target: int | None, **more) -> int:
+        self.data.extend(b"\0" * (-len(self.data) % 4))
+        view = {"buffer": 0, "byteOffset": len(self.data), "byteLength": array.nbytes}
+        self.content["bufferViews"].append(view if target is None else {**view, "target": target})
+        self.data.extend(np.ascontiguousarray(array).tobytes())
+        accessor = {"bufferView": len(self.content["bufferViews"]) - 1, "componentType": component}
+        self.content["accessors"].append({**accessor, "count": len(array), "type": kind, **more})
+        return len(self.content["accessors"]) - 1
+
+    def buffers(self) -> list:
+        self.data.extend(b"\0" * (-len(self.data) % 4))
+        old = list(self.content.get("buffers") or [{}])
+        return [{**old[0], "byteLength": len(self.data)}, *old[1:]]
+
+
+def _nodes(content: dict, base: Avatar, avatar: Avatar) -> None:
+    """Append the fitted skeleton's new nodes; parents list them after the children they had."""
+    skeleton, nodes = avatar.skeleton, content.setdefault("nodes", [])
+    first = len(base.skeleton)
+    if len(nodes) != first:
+        found = f"{len(nodes)} in the file, {first} in the avatar"
+        raise AssetError(base.file, "nodes", found, "the file that the avatar was read from")
+    for node in range(first, len(skeleton)):
+        entry: dict = {"name": skeleton.names[node], "translation": [float(v) for v in skeleton.translations[node]]}
+        nodes.append(entry)
+        parent = int(skeleton.parents[node])
+        if parent >= 0:
+            nodes[parent]["children"] = [*nodes[parent].get("children", []), node]
+        else:
+            scene = content["scenes"][content.get("scene", 0)]
+            scene["nodes"] = [*scene.get("nodes", []), node]
+
+
+def _meshes(content: dict, store: _Store, base: Avatar, avatar: Avatar) -> None:
+    """New skins for the mesh nodes that were fitted, weights for their primitives, places where they were baked."""
+    by_mesh: dict[int, list[int]] = {}
+    for index, (old, new) in enumerate(zip(base.parts, avatar.parts, strict=True)):
+        if new is not old:
+            by_mesh.setdefault(new.mesh, []).append(index)
+    for mesh, parts in by_mesh.items():
+        holders = {avatar.parts[p].node for p in parts}
+        users = [n for n, node in enumerate(content["nodes"]) if node.get("mesh") == mesh]
+        if len(users) > len(holders) or len(holders) > 1:
+            found = f"mesh {mesh}, which {len(users)} nodes show"
+            raise AssetError(base.file, f"meshes[{mesh}]", found, "a mesh of one node")
+        holder = holders.pop()
+        skin = avatar.skins[avatar.parts[parts[0]].skin]
+        binds = np.swapaxes(np.asarray(skin.inverse_bind, dtype=np.float64), 1, 2)
+        binds[:, :3, 3], binds[:, 3, 3] = 0.0, 1.0
+        matrices = store.add(binds.reshape(-1, 16).astype(np.float32), "MAT4", FLOAT, None)
+        content.setdefault("skins", []).append(
+            {
+                "name": f"{avatar.parts[parts[0]].name}_fitted",
+                "joints": [int(j) for j in skin.joints],
+                "inverseBindMatrices": matrices,
+            }
+        )
+        content["nodes"][holder]["skin"] = len(content["skins"]) - 1
+        for index in parts:
+            _primitive(content, store, base, base.parts[index], avatar.parts[index])
+
+
+def _primitive(content: dict, store: _Store, base: Avatar, old: MeshPart, new: MeshPart) -> None:
+    primitive = content["meshes"][new.mesh]["primitives"][new.primitive]
+    where = f"meshes[{new.mesh}].primitives[{new.primitive}]"
+    if "KHR_draco_mesh_compression" in primitive.get("extensions", {}):
+        raise AssetError(base.file, where, "Draco-compressed geometry", "plain geometry, which new weights can join")
+    attributes = primitive["attributes"] = dict(primitive["attributes"])
+    rigid = "JOINTS_0" not in attributes
+    if new.joints is not old.joints or rigid:
+        for name in [k for k in attributes if k.startswith(("JOINTS_", "WEIGHTS_"))]:
+            del attributes[name]
+        width = -(-new.joints.shape[1] // 4) * 4
+        pad = ((0, 0), (0, width - new.joints.shape[1]))
+        joints, weights = np.pad(new.joints, pad), np.pad(new.weights, pad).astype(np.float32)
+        weights /= weights.sum(axis=1, keepdims=True)
+        joints = np.where(weights > 0.0, joints, 0)
+        kind, component = (np.uint8, BYTE) if joints.max(initial=0) < 256 else (np.uint16, SHORT)
+        for k in range(width // 4):
+            block = slice(4 * k, 4 * k + 4)
+            if k and not weights[:, block].any():
+                continue
+            attributes[f"JOINTS_{k}"] = store.add(joints[:, block].astype(kind), "VEC4", component, VERTICES)
+            attributes[f"WEIGHTS_{k}"] = store.add(weights[:, block], "VEC4", FLOAT, VERTICES)
+    if new.positions is not old.positions:
+        if primitive.get("targets"):
+            found = "morph targets on a mesh whose bind pose is not its rest pose"
+            raise AssetError(base.file, where, found, "a mesh without morph targets, or bound in its rest pose")
+        places = np.asarray(new.positions, dtype=np.float32)
+        bounds = {"min": [float(v) for v in places.min(axis=0)], "max": [float(v) for v in places.max(axis=0)]}
+        attributes["POSITION"] = store.add(places, "VEC3", FLOAT, VERTICES, **bounds)
+        if "NORMAL" in attributes:
+            attributes["NORMAL"] = store.add(np.asarray(new.normals, dtype=np.float32), "VEC3", FLOAT, VERTICES)
+
+
+def fitted_document(rig: FittedRig) -> Document:
+    """The written file as a Document, for readers in the same process."""
+    return parse_document(rig_bytes(rig), rig.base.file)
