@@ -31,7 +31,7 @@ class RigConstants:
     grid: np.ndarray  # f32 (G,) distances of all surfaces
     chain_anchor: np.ndarray  # (C,)
     anchors: int
-    parent: np.ndarray  # (C,) column of the segment that carries the chain, -1 where a node of the body does
+    path: np.ndarray  # i32 (MODEL_PATH_ROWS, segments above branches)
     order: np.ndarray  # (C,) chains, family after family, a chain before those that hang on it
     sizes: np.ndarray  # (F,) chains of each family
     overlaps: tuple[tuple[int, int, float], ...]  # (segment, collider, metres) that overlap in the rest pose
@@ -62,19 +62,28 @@ def rest_overlap(collider: Collider, frames: Frames, b: int, joints, ends, radii
     return np.maximum(0.0, -gap(collider, *place, starts, ends, radii))
 
 
-def _families(rig: HairRig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(C,) column of the segment that carries each chain or -1, (C,) chains by family, (F,) chains of each family."""
-    parent = np.full(len(rig.chains), -1, dtype=np.int64)
+def _families(rig: HairRig) -> tuple[np.ndarray, np.ndarray]:
+    """(C,) chains, family after family, and (F,) chains of each family."""
     family = np.arange(len(rig.chains))
     for c, chain in enumerate(rig.chains):
         if chain.parent is not None:
-            above, segment = chain.parent
+            above = chain.parent[0]
             if not 0 <= above < c:
                 raise ValueError(f"chain {chain.name!r}: carried by chain {above}, wanted one that comes before it")
-            parent[c] = above + len(rig.chains) * segment
             family[c] = family[above]
     _, sizes = np.unique(family, return_counts=True)
-    return parent, np.argsort(family, kind="stable"), sizes
+    return np.argsort(family, kind="stable"), sizes
+
+
+def _path(rig: HairRig, c: int) -> list[tuple[int, int, int]]:
+    """(column in the state, column in the model, chain or -1) of each segment from the attach node to what carries a
+    branch, the carrying segment included."""
+    chain = rig.chains[c]
+    if chain.parent is None:
+        return []
+    above, segment = chain.parent
+    columns = [above + len(rig.chains) * j for j in range(segment + 1)]
+    return _path(rig, above) + [(k, k, above if j == 0 else -1) for j, k in enumerate(columns)]
 
 
 def build(
@@ -103,6 +112,7 @@ def build(
     pair_number: list[tuple[float, float]] = []
     grids: list[np.ndarray] = []
     grid_start: dict[int, int] = {}
+    path: list[tuple[int, int, int]] = []
     allowance: list[float] = []
     overlaps: list[tuple[int, int, float]] = []
     for c, (chain, (start, count)) in enumerate(zip(rig.chains, rig.spans, strict=True)):
@@ -114,10 +124,12 @@ def build(
         turns = rotations.from_matrix(world)
         lengths = np.linalg.norm(ends - joints, axis=1)
         radii = chain.hit_radius * mean_scale(world)
-        above = rotations.inverse(to_attach)
+        above, place = rotations.inverse(to_attach), position
         if chain.parent is not None:
             other, segment = chain.parent
-            above = rotations.from_matrix(skeleton.rest_world[rig.chains[other].joints[segment]])
+            carrier = skeleton.rest_world[rig.chains[other].joints[segment]]
+            above, place = rotations.from_matrix(carrier), carrier[:3, 3]
+        offset = rotations.rotate(rotations.inverse(above), joints[0] - place)
         before = np.concatenate([above[None], turns[:-1]])
         columns[start : start + count] = c + stride * np.arange(count)
         joint = np.zeros((row.MODEL_JOINT_ROWS, count))
@@ -135,7 +147,10 @@ def build(
             gravity = chain_rows[row.GRAVITY : row.GRAVITY + 3, c]
             chain_rows[row.GRAVITY_CARRIED : row.GRAVITY_CARRIED + 3, c] = rotations.rotate(to_attach, gravity)
         chain_rows[row.ROOT : row.ROOT + 3, c] = rotations.rotate(to_attach, joints[0] - position)
-        span[:, c] = [count, c, stride, len(pair), len(chain.colliders), len(allowance)]
+        chain_rows[row.OFFSET_ABOVE : row.OFFSET_ABOVE + 3, c] = offset
+        way = _path(rig, c)
+        span[:, c] = [count, c, stride, len(pair), len(chain.colliders), len(allowance), len(path), len(way)]
+        path += way
         chain_rows[row.REACH, c] = lengths.sum() + radii.max(initial=0.0)
         for b in chain.colliders:
             collider = rig.colliders[b]
@@ -150,7 +165,7 @@ def build(
             deep = rest_overlap(collider, rest_frames, b, joints, ends, radii)
             allowance.extend(deep if keep_overlap else 0.0 * deep)
             overlaps.extend((int(start + s), int(b), float(deep[s])) for s in np.flatnonzero(deep > 0.0))
-    parent, order, sizes = _families(rig)
+    order, sizes = _families(rig)
     return RigConstants(
         joint=joints_of_kind.astype(np.float32),
         columns=columns,
@@ -162,7 +177,7 @@ def build(
         grid=np.concatenate([np.zeros(0, dtype=np.float32), *grids]),
         chain_anchor=chain_anchor,
         anchors=len(pairs_of_anchor),
-        parent=parent,
+        path=np.array(path, dtype=np.int32).reshape(-1, row.MODEL_PATH_ROWS).T.copy(),
         order=order,
         sizes=sizes,
         overlaps=tuple(overlaps),

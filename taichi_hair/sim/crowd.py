@@ -263,7 +263,9 @@ class Crowd:
                 keep_overlap=self.keep_overlap,
                 measured=self.bone_length == "measured",
             )
-            column = self._storage.add_model(c.joint, c.chain, c.span, c.pair, c.pair_number, c.allowance, c.grid)
+            column = self._storage.add_model(
+                c.joint, c.chain, c.span, c.pair, c.pair_number, c.allowance, c.grid, c.path
+            )
             centered = np.zeros(c.anchors, dtype=bool)
             for chain, anchor in zip(rig.chains, c.chain_anchor, strict=True):
                 centered[anchor] = chain.center >= 0
@@ -285,7 +287,7 @@ class Crowd:
         slot[row.STRIDE] = count
         slot[row.ANCHOR] = m.anchor + c.chain_anchor
         slot[row.COLLIDERS] = m.collider
-        slot[row.PARENT] = np.where(c.parent >= 0, m.joint + c.parent, -1)
+        slot[row.BLOCK] = m.joint
         write(self._storage.state.slot, slot, m.slot)
         m.teleported = False
 

@@ -180,6 +180,5 @@ def rest_state(joint: np.ndarray, chain: np.ndarray, chain_anchor: np.ndarray, f
     x = carried(joint[row.REST_POINT : row.REST_POINT + 3], anchor).T
     for first in (row.POSITION, row.WORK, row.BEFORE):
         joint_state[first : first + 3] = x
-    joint_state[row.TURN + 3] = 1.0
     chain_state[row.ROOT_BEFORE : row.ROOT_BEFORE + 3] = carried(chain[row.ROOT : row.ROOT + 3], chain_anchor).T
     return joint_state, chain_state

@@ -22,8 +22,9 @@ ROOT = 0  # 3, joint of the first segment in the attach frame
 GRAVITY = 3  # 3, m/s^2 in the world
 GRAVITY_CARRIED = 6  # 3, the part that the authored style already carries, in the attach frame; 0 with sag-free off
 MEMORY = 9  # rod: g = beta / (h + beta); spring-bone: 1 where a bone's length is measured anew in each tick
-REACH = 10  # length of the strand and its largest hit radius, metres at rest scale
-MODEL_CHAIN_ROWS = 11
+OFFSET_ABOVE = 10  # 3, the same joint from the node above in that node's own frame: ROOT, or what a branch hangs by
+REACH = 13  # length of the strand and its largest hit radius, metres at rest scale
+MODEL_CHAIN_ROWS = 14
 
 # HairModel.span (int), one column per chain of a model
 JOINTS = 0
@@ -32,7 +33,15 @@ JOINT_STRIDE = 2
 PAIR_START = 3
 PAIR_COUNT = 4
 ALLOWANCE_START = 5
-MODEL_SPAN_ROWS = 6
+PATH_START = 6
+PATH_COUNT = 7  # segments between the attach node and the joint that carries a branch; 0 where the node itself does
+MODEL_SPAN_ROWS = 8
+
+# HairModel.path (int), one column per segment on the way to a branch
+PATH_STATE = 0  # column of HairState.joint, from the member's first
+PATH_JOINT = 1  # column of HairModel.joint
+PATH_CHAIN = 2  # column of the chain that starts with this segment, -1 where none does
+MODEL_PATH_ROWS = 3
 
 # HairModel.pair (int), one column per collider of a chain
 PAIR_COLLIDER = 0  # within the avatar
@@ -54,14 +63,14 @@ VELOCITY = 3  # 3
 WORK = 6  # 3, force, then flight (a rod's less its position), then the projected end point of the tick that runs
 DEVIATION = 9  # 3, rod: end point less its rest place; spring-bone: kept tail less end point
 BEFORE = 12  # 3, end point one tick earlier, for display between ticks
-TURN = 15  # 4, spring-bone: bent world rotation of the joint
 DEVIATION_BEFORE = 15  # 3, rod: DEVIATION one tick earlier, carried
-HANDED = 19  # 3, way out of contact that the segment below asks of this one
-STATE_JOINT_ROWS = 22
+HANDED = 18  # 3, way out of contact that the segment below asks of this one
+STATE_JOINT_ROWS = 21
 
 # HairState.chain, one column per slot
 ROOT_BEFORE = 0  # 3, joint of the first segment one tick earlier, carried like a position
-STATE_CHAIN_ROWS = 3
+ROOT_FREE = 3  # 3, the same joint in the tick that runs, before contact
+STATE_CHAIN_ROWS = 6
 
 # HairState.slot (int), one column per slot
 MODEL = 0  # column of the model's chain
@@ -69,7 +78,7 @@ START = 1  # first column of HairState.joint
 STRIDE = 2
 ANCHOR = 3  # column of HairState.anchor
 COLLIDERS = 4  # first column of HairState.collider
-PARENT = 5  # column of HairState.joint that carries the root; -1 where the attach node does
+BLOCK = 5  # first column of the member in HairState.joint
 STATE_SLOT_ROWS = 6
 
 # HairState.family (int), what a launch runs: one column per family, and one per slot in the order of families

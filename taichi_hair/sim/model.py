@@ -15,6 +15,7 @@ class HairModel:
     span: object  # i32 (MODEL_SPAN_ROWS, chain capacity)
     pair: object  # i32 (MODEL_PAIR_ROWS, pair capacity)
     pair_number: object  # f32 (MODEL_PAIR_NUMBER_ROWS, pair capacity)
+    path: object  # i32 (MODEL_PATH_ROWS, path capacity)
     allowance: object  # f32 (1, allowance capacity): rest overlap of each pair and segment, metres at rest scale
     grid: object  # f32 (1, grid capacity): signed distances of surfaces, local units of their nodes
 
@@ -54,7 +55,9 @@ class Block:
             self._tree = None
 
 
-def model_storage(joints: int, chains: int, pairs: int, allowances: int, corners: int) -> tuple[HairModel, Block]:
+def model_storage(
+    joints: int, chains: int, pairs: int, allowances: int, corners: int, path: int
+) -> tuple[HairModel, Block]:
     """Zeroed storage for that many columns."""
     block = Block()
     model = HairModel(
@@ -65,6 +68,7 @@ def model_storage(joints: int, chains: int, pairs: int, allowances: int, corners
         pair_number=block.field(ti.f32, row.MODEL_PAIR_NUMBER_ROWS, pairs),
         allowance=block.field(ti.f32, 1, allowances),
         grid=block.field(ti.f32, 1, corners),
+        path=block.field(ti.i32, row.MODEL_PATH_ROWS, path),
     )
     block.finish()
     return model, block

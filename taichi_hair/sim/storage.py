@@ -81,6 +81,7 @@ class Storage:
             "pair": Pool(2 * chains),
             "allowance": Pool(2 * joints),
             "grid": Pool(64),
+            "path": Pool(64),
         }
         self.state_pools = {
             "joint": Pool(joints),
@@ -96,7 +97,7 @@ class Storage:
     def _allocate_model(self) -> None:
         p = self.model_pools
         self.model, self._model_block = model_storage(
-            *(p[name].capacity for name in ("joint", "chain", "pair", "allowance", "grid"))
+            *(p[name].capacity for name in ("joint", "chain", "pair", "allowance", "grid", "path"))
         )
 
     def _allocate_state(self) -> None:
@@ -106,16 +107,19 @@ class Storage:
         )
         self._families = None
 
-    def add_model(self, joint, chain, span, pair, pair_number, allowance, grid) -> int:
+    def add_model(self, joint, chain, span, pair, pair_number, allowance, grid, path) -> int:
         """Store the constants of one kind; spans count from 0 within it. Returns the column of its first chain."""
         sizes = {"joint": joint.shape[1], "chain": chain.shape[1], "pair": pair.shape[1]}
-        sizes |= {"allowance": len(allowance), "grid": len(grid)}
+        sizes |= {"allowance": len(allowance), "grid": len(grid), "path": path.shape[1]}
         starts = {name: self.model_pools[name].take(size) for name, size in sizes.items()}
-        span, pair = span.copy(), pair.copy()
+        span, pair, path = span.copy(), pair.copy(), path.copy()
         pair[row.PAIR_GRID] += starts["grid"]
         span[row.JOINT_START] += starts["joint"]
         span[row.PAIR_START] += starts["pair"]
         span[row.ALLOWANCE_START] += starts["allowance"]
+        span[row.PATH_START] += starts["path"]
+        path[row.PATH_JOINT] += starts["joint"]
+        path[row.PATH_CHAIN] = np.where(path[row.PATH_CHAIN] >= 0, path[row.PATH_CHAIN] + starts["chain"], -1)
         parts = [
             ("joint", starts["joint"], joint),
             ("chain", starts["chain"], chain),
@@ -124,6 +128,7 @@ class Storage:
             ("pair_number", starts["pair"], pair_number),
             ("allowance", starts["allowance"], allowance[None]),
             ("grid", starts["grid"], grid[None]),
+            ("path", starts["path"], path),
         ]
         self._models[starts["chain"]] = parts
         if any(p.short for p in self.model_pools.values()):

@@ -2,7 +2,7 @@
 
 from .. import layout as row
 from ..backend import ti
-from ..vectors import load3, rotate, store3
+from ..vectors import from_to, load3, load4, multiply, rotate, store3
 
 
 @ti.func
@@ -17,16 +17,41 @@ def anchor4(state: ti.template(), tick, first, a):
 
 
 @ti.func
-def chain_root(model: ti.template(), state: ti.template(), c, tick):
-    """Joint of the first segment on this tick's attach frame; for a branch, the end point that carries it."""
+def chain_start(model: ti.template(), state: ti.template(), c, tick, source):
+    """Joint of the first segment on this tick's attach frame, and the rotation of the frame above it.
+
+    A branch hangs on a joint that other segments have bent: their end points, read from row `source`, are followed from
+    the attach node down, each joint turned the shortest way from its rest direction.
+    """
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
-    parent = state.slot[row.PARENT, c]
-    attach = anchor4(state, tick, row.ATTACH, a)
-    root = rotate(attach, load3(model.chain, row.ROOT, m)) * state.anchor[tick, row.SCALE, a]
-    if parent >= 0:
-        root = load3(state.joint, row.POSITION, parent)
-    return root
+    scale = state.anchor[tick, row.SCALE, a]
+    bent = anchor4(state, tick, row.ATTACH, a)
+    start = ti.Vector([0.0, 0.0, 0.0])
+    end = start
+    for n in range(model.span[row.PATH_COUNT, m]):
+        p = model.span[row.PATH_START, m] + n
+        k = model.path[row.PATH_JOINT, p]
+        chain = model.path[row.PATH_CHAIN, p]
+        if chain >= 0:
+            start = start + rotate(bent, load3(model.chain, row.OFFSET_ABOVE, chain)) * scale
+        else:
+            start = end
+        end = load3(state.joint, source, state.slot[row.BLOCK, c] + model.path[row.PATH_STATE, p])
+        rest_turn = multiply(bent, load4(model.joint, row.REST_TURN, k))
+        bent = bent_joint(rest_turn, load3(model.joint, row.AXIS, k), end - start)
+    return start + rotate(bent, load3(model.chain, row.OFFSET_ABOVE, m)) * scale, bent
+
+
+@ti.func
+def bent_joint(rest_turn, axis, link):
+    """World rotation of a joint whose segment lies along `link`: the shortest turn from its rest direction."""
+    bent = rest_turn
+    length = link.norm()
+    if length > 1e-9:
+        bent = multiply(from_to(rotate(rest_turn, axis), link / length), rest_turn)
+        bent = bent / bent.norm()
+    return bent
 
 
 @ti.func

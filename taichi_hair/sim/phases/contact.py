@@ -8,7 +8,7 @@ from .. import layout as row
 from ..backend import ti
 from ..solvers.kinds import CONTACT_SEGMENT, ROD
 from ..vectors import across, load3, rotate, store3, towards
-from .anchor import anchor4, chain_root
+from .anchor import anchor4, chain_start
 from .collider import BITS, near_pairs, pair_distance, path_steps, surface_velocity
 
 TURNS = 12  # corrections of one segment in one part of a path; deepest first, so that collider order cannot matter
@@ -228,10 +228,9 @@ def contact_chain(
 ):
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
-    parent = state.slot[row.PARENT, c]
     attach = anchor4(state, tick, row.ATTACH, a)
     scale = state.anchor[tick, row.SCALE, a]
-    root = chain_root(model, state, c, tick)
+    root, _bent = chain_start(model, state, c, tick, row.POSITION)
     root_before = load3(state.chain, row.ROOT_BEFORE, c)
     store3(state.chain, row.ROOT_BEFORE, c, root)
     count = model.span[row.JOINTS, m]
@@ -249,9 +248,7 @@ def contact_chain(
             if wanted == 1:
                 wanted = contact_pass(model, state, c, tick, root, root_before, among, n == 0, attach, scale, h)
     if ti.static(solver == ROD):
-        lifted = ti.Vector([0.0, 0.0, 0.0])  # how far contact has moved the end point that carries a branch
-        if parent >= 0:
-            lifted = root - load3(state.joint, row.WORK, parent)
+        lifted = root - load3(state.chain, row.ROOT_FREE, c)  # how far contact has moved what carries a branch
         i = state.slot[row.START, c]
         for _ in range(count):
             pushed = load3(state.joint, row.POSITION, i) - load3(state.joint, row.WORK, i)

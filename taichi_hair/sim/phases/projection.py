@@ -7,7 +7,7 @@ from .. import layout as row
 from ..backend import ti
 from ..solvers.kinds import ROD
 from ..vectors import load3, rotate, store3, towards
-from .anchor import anchor3, anchor4, chain_root
+from .anchor import anchor3, anchor4, chain_start
 
 
 @ti.func
@@ -24,8 +24,8 @@ def rest_step(model: ti.template(), state: ti.template(), c, tick, root, root_be
     point = load3(model.joint, row.REST_POINT, k)
     now = rotate(attach, point) * scale
     before = rotate(attach_before, point) * scale_before
-    if state.slot[row.PARENT, c] >= 0:
-        m = state.slot[row.MODEL, c]
+    m = state.slot[row.MODEL, c]
+    if model.span[row.PATH_COUNT, m] > 0:
         now += root - rotate(attach, load3(model.chain, row.ROOT, m)) * scale
         carried_root = rotate(attach_before, load3(model.chain, row.ROOT, m)) * scale_before
         before = carry(state, c, tick, before - carried_root) + root_before
@@ -145,19 +145,11 @@ def arc_lengths(model: ti.template(), state: ti.template(), c, tick, root):
 
 
 @ti.func
-def projection_chain(model: ti.template(), state: ti.template(), c, tick, root, solver: ti.template()):
-    """`root` is the joint of the first segment as this phase sees it; for a branch, the projected point above."""
+def projection_chain(model: ti.template(), state: ti.template(), c, tick, solver: ti.template()):
+    root, _bent = chain_start(model, state, c, tick, row.WORK)
+    store3(state.chain, row.ROOT_FREE, c, root)
     if ti.static(solver == ROD):
         rod_solve(model, state, c, tick, root)
         rod_lengths(model, state, c, tick, root)
     else:
         arc_lengths(model, state, c, tick, root)
-
-
-@ti.func
-def projected_root(model: ti.template(), state: ti.template(), c, tick):
-    parent = state.slot[row.PARENT, c]
-    root = chain_root(model, state, c, tick)
-    if parent >= 0:
-        root = load3(state.joint, row.WORK, parent)
-    return root

@@ -7,7 +7,7 @@ from .. import layout as row
 from ..backend import ti
 from ..solvers.kinds import ROD
 from ..vectors import load3, store3
-from .projection import projected_root, rest_step
+from .projection import rest_step
 
 
 @ti.func
@@ -21,7 +21,7 @@ def velocity_chain(model: ti.template(), state: ti.template(), c, tick, h, solve
     m = state.slot[row.MODEL, c]
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
-    root = projected_root(model, state, c, tick)
+    root = load3(state.chain, row.ROOT_FREE, c)
     root_before = load3(state.chain, row.ROOT_BEFORE, c)
     for _ in range(model.span[row.JOINTS, m]):
         before = load3(state.joint, row.POSITION, i)

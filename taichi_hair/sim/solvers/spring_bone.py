@@ -11,10 +11,10 @@ the bone. This is followed: POSITION is the end point at the exact length, DEVIA
 
 from .. import layout as row
 from ..backend import ti
-from ..phases.anchor import anchor3, anchor4, chain_root
+from ..phases.anchor import anchor3, anchor4, bent_joint, chain_start
 from ..phases.collider import pair_distance
 from ..phases.contact import along_link_removed, chain_pairs, clear_segment
-from ..vectors import across, from_to, load3, load4, multiply, rotate, store3, store4, towards
+from ..vectors import across, load3, load4, multiply, rotate, store3, towards
 from .kinds import CONTACT_END, CONTACT_SEGMENT
 
 
@@ -57,12 +57,8 @@ def push_end_point(model: ti.template(), state: ti.template(), c, k, tick, joint
 def spring_bone_chain(model: ti.template(), state: ti.template(), c, tick, h, contact: ti.template()):
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
-    parent = state.slot[row.PARENT, c]
     scale = state.anchor[tick, row.SCALE, a]
-    bent = anchor4(state, tick, row.ATTACH, a)
-    if parent >= 0:
-        bent = load4(state.joint, row.TURN, parent)
-    joint = chain_root(model, state, c, tick)
+    joint, bent = chain_start(model, state, c, tick, row.POSITION)
     joint_before = load3(state.chain, row.ROOT_BEFORE, c)
     root_velocity = (joint - joint_before) / h
     joint_velocity = root_velocity
@@ -107,13 +103,7 @@ def spring_bone_chain(model: ti.template(), state: ti.template(), c, tick, h, co
         store3(state.joint, row.WORK, i, x)
         store3(state.joint, row.DEVIATION, i, tail - x)
         store3(state.joint, row.VELOCITY, i, v)
-        if length > 1e-9:
-            bent = multiply(from_to(direction, (x - joint) / length), rest_turn)
-        else:
-            bent = rest_turn
-        n = bent.norm()
-        bent = bent / n
-        store4(state.joint, row.TURN, i, bent)
+        bent = bent_joint(rest_turn, load3(model.joint, row.AXIS, k), x - joint)
         joint = x
         joint_before = before
         joint_velocity = v

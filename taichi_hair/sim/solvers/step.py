@@ -10,7 +10,7 @@ from ..phases.anchor import carry_chain, held
 from ..phases.contact import contact_chain
 from ..phases.damping import damping_chain
 from ..phases.force import force_chain
-from ..phases.projection import projected_root, projection_chain
+from ..phases.projection import projection_chain
 from ..phases.velocity import velocity_chain
 from .kinds import SPRING_BONE
 from .spring_bone import spring_bone_chain
@@ -51,7 +51,7 @@ def projection_phase(model: ti.template(), state: ti.template(), families: ti.i3
         for n in range(state.family[row.FAMILY_SIZE, f]):
             c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
-                projection_chain(model, state, c, tick, projected_root(model, state, c, tick), solver)
+                projection_chain(model, state, c, tick, solver)
 
 
 @ti.kernel
@@ -117,7 +117,7 @@ def tick_chain(
     else:
         force_chain(model, state, c, tick, solver)
         damping_chain(model, state, c, tick, h, solver)
-        projection_chain(model, state, c, tick, projected_root(model, state, c, tick), solver)
+        projection_chain(model, state, c, tick, solver)
         velocity_chain(model, state, c, tick, h, solver)
         contact_chain(model, state, c, tick, h, solver, contact)
 
