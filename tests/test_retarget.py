@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from moves import person
 
 from taichi_hair import rotations
 from taichi_hair.avatar.avatar import load
@@ -37,25 +38,6 @@ def turn(axis, degrees):
 
 def degrees_between(a, b):
     return np.degrees(rotations.angle(rotations.multiply(rotations.inverse(a), b)))
-
-
-def person(arms_down=False, size=1.0, names=None) -> Skeleton:
-    """The required joints of a person 1.5 m tall with identity rest rotations, facing +z."""
-    points = {"hips": (None, (0, 0.9, 0)), "spine": ("hips", (0, 0.2, 0)), "head": ("spine", (0, 0.3, 0))}
-    for side, x in (("left", 1.0), ("right", -1.0)):
-        arm = np.array([0.0, -0.25, 0.0]) if arms_down else np.array([0.25 * x, 0.0, 0.0])
-        points[f"{side}UpperArm"] = ("spine", (0.15 * x, 0.25, 0))
-        points[f"{side}LowerArm"] = (f"{side}UpperArm", arm)
-        points[f"{side}Hand"] = (f"{side}LowerArm", arm)
-        points[f"{side}UpperLeg"] = ("hips", (0.1 * x, 0, 0))
-        points[f"{side}LowerLeg"] = (f"{side}UpperLeg", (0, -0.42, 0))
-        points[f"{side}Foot"] = (f"{side}LowerLeg", (0, -0.42, 0))
-    order = list(points)
-    parents = np.array([-1 if p is None else order.index(p) for p, _ in points.values()])
-    places = size * np.array([at for _, at in points.values()], dtype=float)
-    labels = tuple((names or {}).get(role, role) for role in order)
-    count = len(order)
-    return Skeleton(labels, parents, places, np.tile(rotations.IDENTITY, (count, 1)), np.ones((count, 3)))
 
 
 def clip_on(skeleton: Skeleton, seconds=1.0, **turns) -> Clip:

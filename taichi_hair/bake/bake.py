@@ -201,6 +201,7 @@ def write_retargeted(avatar: Avatar, motion: Retargeted, path, fps: float = 60.0
         raise AssetError(str(path), "file name", f"the ending {path.suffix!r}", ", ".join(ENDINGS))
     frames = max(1, round(motion.seconds * fps)) if motion.seconds > 0.0 else 0
     times = np.linspace(0.0, motion.seconds, frames + 1)
+    motion = replace(motion, loop=False)  # the last key is the clip's own last pose
     hair = set(avatar.hair.joints.tolist())
     facts = {"version": __version__, "fps": float(fps), "loop": motion.report.cycle}
     whole = Tracks(motion.name, (), 0, 0, 0, 0.0, ())
