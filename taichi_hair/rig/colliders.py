@@ -18,7 +18,7 @@ from .coverage import FEWEST, Build, build_of, missing, placed, poses
 GROW = 0.05  # of the body's size (2.5 cm of an adult): the most that a radius grows
 SHRINK = 0.03
 WINDOW = 0.09  # of the body's size: what is farther from a collider's surface is not its cloth
-HIGH = 80.0  # percentile over the directions around a collider: a fold may stand out, a seam may lie under
+HIGH = 85.0  # percentile over the directions around a collider: a fold may stand out, a seam may lie under
 AROUND, ALONG = 12, 4  # bins around and along a collider's axis; the outermost layer in each is what hair meets
 TURNS = np.radians([(0, 0), (60, 0), (-60, 0), (0, 25), (0, -25)])  # head yaw and pitch, for what a chain can reach
 NARROW = 0.02  # of the body's size: how near a chain must be able to come
