@@ -95,7 +95,7 @@ def test_root_band_follows_the_head_alone_and_the_tip_does_not(ponytail):
 
 def test_refinement_lowers_the_worst_stretch(ponytail):
     _, rig = ponytail
-    assert rig.refinement.after.worst < 0.7 * rig.refinement.before.worst
+    assert rig.refinement.after.worst < 0.9 * rig.refinement.before.worst
     assert rig.refinement.after.p99 <= 1.02 * rig.refinement.before.p99
 
 

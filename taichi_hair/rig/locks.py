@@ -20,6 +20,7 @@ from .surface import Surface, distances, edge_graph
 ON_CROWN, ON_SIDE = 0.34, 0.08  # hair nearer to the scalp than this is held: above the ears, and below them
 ABOVE = (-0.2, 0.4)  # heights over the head's middle between which the one goes over into the other
 BRIDGE = 0.3  # pieces without a hold of their own hang from what is nearest, within this
+BRUSH = 0.15  # share of a piece's points below which those near the head, low on the piece, only brush it
 SEAM = 0.12  # where two pieces meet, all points that are so much farther apart than the nearest ones meet, too
 HOLD = 0.6  # a piece whose nearest point is farther from the head than this is not held at all
 LEAST = 0.35  # shorter hair does not swing
@@ -75,8 +76,17 @@ def hung(surface: Surface, head: Head) -> tuple[np.ndarray, object, list[Refusal
     held = held_by_head(surface, head)
     label, graph, refused = surface.islands, surface.graph, []
     count = int(label.max()) + 1
-    holds = np.bincount(label, held, count) > 0
     height = head.height(surface.points)
+    total, y = np.bincount(label), surface.points[:, 1]
+    share = np.bincount(label, held, count) / total
+    where = np.bincount(label, held * y, count) / np.maximum(np.bincount(label, held, count), 1)
+    # A few points that touch a cheek or the neck do not hold a lock that begins higher up.
+    brushes = (share > 0.0) & (share < BRUSH) & (where < np.bincount(label, y, count) / total)
+    for island in np.flatnonzero(brushes).tolist():
+        mine = np.flatnonzero(label == island)
+        held[mine] = False
+        held[mine[y[mine] >= y[mine].max() - 0.12 * head.radius]] = True
+    holds = np.bincount(label, held, count) > 0
     extra, lengths = [], []
     for island in np.flatnonzero(~holds).tolist():
         mine = np.flatnonzero(label == island)

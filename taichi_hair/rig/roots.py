@@ -13,7 +13,7 @@ from ..avatar.proposals import HEAD
 from ..avatar.skinning import skin_vertices
 from .surface import Surface, distances
 
-RING = 0.06  # of a strand's size: points this much farther from the head than its nearest one begin the strand, too
+RING = 0.03  # of a strand's size: points this much farther from the head than its nearest one begin the strand, too
 LOOSE = 0.35  # of a strand's size: a strand that far from any part of the head is not seen to meet it
 SPACING = 0.012  # metres: triangles of the head with longer edges are filled with points
 HEAD_HEIGHT = 0.22  # metres: of a grown person's head, chin to crown; used where a file shows no head at all

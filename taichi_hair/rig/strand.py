@@ -15,6 +15,8 @@ from .surface import Surface, bridged, distances
 from .weights import along_chain, limited
 
 BAND = 0.03  # of a strand's length: what lies nearer to the root than this follows the head alone
+LONGEST_BAND = 0.15
+CATCH_UP = 1.3
 ROOT_ZONE = 0.5  # of the first segment: how far beyond the first joint the head may still hold a share
 GAP = 0.08  # of a strand's size: pieces farther apart than this are not one strand
 SHORTEST = 1.5  # length over width, below which a piece has no direction to swing in
@@ -85,10 +87,14 @@ def strand_width(surface: Surface, distance: np.ndarray) -> float:
 
 def chain_on(curve: Curve, s, distance, joints: int, name: str, width: float, surface: Surface, sure: float, turns):
     """(strand, weights, fixed, near) of a chain on a curve, for points at arc lengths s (P,)."""
-    band = BAND * curve.length
+    held = distance <= 1e-9
+    start = float(np.median(s[held])) if held.any() else 0.0
+    band = float(np.clip(start, BAND * curve.length, LONGEST_BAND * curve.length))
     knots = place_joints(curve, band, joints)
+    # What is held may reach farther along the strand on one side: weights begin where it ends, and catch up slowly.
+    s = np.minimum(s, band + CATCH_UP * distance)
     weights = limited(along_chain(s, knots, band))
-    fixed = (s <= band) | (distance <= 1e-9)
+    fixed = (s <= band) | held
     weights[fixed] = np.eye(1, weights.shape[1])
     near = s <= knots[0] + ROOT_ZONE * (knots[1] - knots[0])
     reasons = []

@@ -1,0 +1,89 @@
+"""From a hair mesh to a rig: six joints and weights for the sample's ponytail from its geometry alone.
+
+    python demos/ponytail.py [--no-window] [-o ponytail.png]
+
+The artist's weights of the ponytail are thrown away first: the whole mesh follows the head. The fitter walks the surface
+from the hair tie outward, lays joints along its middle, and spreads the weights; then both rigs play the head turn.
+"""
+
+import argparse
+from dataclasses import replace
+
+import numpy as np
+
+import taichi_hair as th
+from taichi_hair.measure import motion as measures
+from taichi_hair.measure.run import record
+from taichi_hair.measure.stretch import HairMesh
+from taichi_hair.rig.fit import fit_hair
+from taichi_hair.view.picture import save_picture
+from taichi_hair.view.scene import Scene
+from taichi_hair.view.stepper import CrowdStepper
+from taichi_hair.view.weights import fit_picture
+from taichi_hair.view.window import Window, WindowError, require_window
+
+MESH = "ponytail"
+
+
+def wiped(avatar: th.Avatar) -> th.Avatar:
+    """The avatar with the ponytail's mesh on the head alone and no chain for it."""
+    parts, head = list(avatar.parts), avatar.humanoid["head"]
+    for index, part in enumerate(parts):
+        if part.name == MESH:
+            joint = list(avatar.skins[part.skin].joints).index(head)
+            joints = np.full((len(part.positions), 1), joint, dtype=np.int32)
+            parts[index] = replace(part, joints=joints, weights=np.ones((len(part.positions), 1)))
+    kept = [c for c in avatar.hair.chains if c.name != MESH]
+    return replace(avatar, parts=tuple(parts), hair=avatar.hair.with_chains(kept))
+
+
+def figures(avatar: th.Avatar, rig: th.HairRig, chain: int) -> tuple[float, float, float]:
+    """Swing in mm, 99th percentile and worst edge of the stretch in percent, over the head turn under the rod."""
+    turn = th.HeadTurn(avatar, seconds=5.0)
+    run = record(avatar, rig, turn, turn.seconds, th.Crowd("rod", contact="off"))
+    mesh = HairMesh(avatar, rig, [chain])
+    for pose in run.poses:
+        mesh.add(pose)
+    return measures.swing(run.trace.select([chain])), mesh.percentile(), mesh.worst()[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--no-window", action="store_true", help="write a picture even where a display is set")
+    parser.add_argument("-o", "--output", default="ponytail.png", help="picture to write (default: ponytail.png)")
+    args = parser.parse_args()
+
+    th.init("cpu")
+    artist = th.sample("ponytail")
+    bare = wiped(artist)
+    rig = fit_hair(bare, MESH, joints=6)
+    lock = rig.locks[0]
+    print(f"fitted in {rig.seconds:.1f} s: {lock.length:.2f} m long, {lock.width:.3f} m wide, sure {lock.confidence:.2f}")
+    old = next(k for k, c in enumerate(artist.hair.chains) if c.name == MESH)
+    for name, avatar, hair, chain in (
+        ("artist", artist, artist.hair, old),
+        ("fitted", rig.avatar, rig, rig.fitted[0]),
+    ):
+        swing, p99, worst = figures(avatar, hair, chain)
+        each = f"{100 * p99 / swing:.1f} % per 100 mm"
+        print(f"{name}: swing {swing:.0f} mm, stretch {p99:.1f} %, worst edge {worst:.1f} %, {each}")
+        assert swing > 30.0, "the ponytail should swing"
+    assert worst < 60.0, "the fitted weights tear"
+    assert rig.undo() is bare, "undo should give back the avatar that was fitted"
+
+    try:
+        if args.no_window:
+            raise WindowError("--no-window was given")
+        require_window()
+    except WindowError as problem:
+        print(f"no window: {problem}")
+        picture = fit_picture(rig, "Six joints for a ponytail: weights as colours", (360, 440))
+        print(f"wrote {save_picture(args.output, picture)}")
+    else:
+        turn = th.HeadTurn(rig.avatar, arms=70.0)
+        with Window(Scene(rig.avatar), CrowdStepper(rig.avatar, turn, "rod"), ("rod", "arc", "spring-bone")) as window:
+            window.run()
+
+
+if __name__ == "__main__":
+    main()
