@@ -2,8 +2,8 @@
 
     python demos/ponytail.py [--no-window] [-o ponytail.png]
 
-The artist's weights of the ponytail are thrown away first: the whole mesh follows the head. The fitter walks the surface
-from the hair tie outward, lays joints along its middle, and spreads the weights; then both rigs play the head turn.
+The artist's weights of the ponytail are thrown away first: the whole mesh follows the head. The fitter walks the
+surface from the hair tie outward, lays joints along its middle, and spreads the weights; then both rigs play the turn.
 """
 
 import argparse
@@ -58,7 +58,8 @@ def main() -> None:
     bare = wiped(artist)
     rig = fit_hair(bare, MESH, joints=6)
     lock = rig.locks[0]
-    print(f"fitted in {rig.seconds:.1f} s: {lock.length:.2f} m long, {lock.width:.3f} m wide, sure {lock.confidence:.2f}")
+    size = f"{lock.length:.2f} m long, {lock.width:.3f} m wide"
+    print(f"fitted in {rig.seconds:.1f} s: {size}, confidence {lock.confidence:.2f}")
     old = next(k for k, c in enumerate(artist.hair.chains) if c.name == MESH)
     for name, avatar, hair, chain in (
         ("artist", artist, artist.hair, old),

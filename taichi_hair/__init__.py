@@ -14,9 +14,16 @@ if TYPE_CHECKING:
     from .hair import Chain as Chain
     from .hair import Collider as Collider
     from .hair import HairRig as HairRig
+    from .measure.reweigh import refine_weights as refine_weights
     from .measure.run import measure as measure
+    from .measure.tune import tune_profile as tune_profile
     from .motion.turn import HeadTurn as HeadTurn
     from .rig.colliders import fit_colliders as fit_colliders
+    from .rig.fit import fit_hair as fit_hair
+    from .rig.guides import guides as guides
+    from .rig.lint import lint_weights as lint_weights
+    from .rig.transfer import transfer as transfer
+    from .rig.write import write_rig as write_rig
     from .sim.backend import BackendError as BackendError
     from .sim.backend import init as init
     from .sim.crowd import Crowd as Crowd
@@ -33,11 +40,18 @@ _HOMES = {
     "HairRig": "hair",
     "HeadTurn": "motion.turn",
     "fit_colliders": "rig.colliders",
+    "fit_hair": "rig.fit",
+    "guides": "rig.guides",
     "init": "sim.backend",
+    "lint_weights": "rig.lint",
     "load": "avatar.avatar",
     "measure": "measure.run",
+    "refine_weights": "measure.reweigh",
     "sample": "avatar.samples",
     "save": "avatar.saving",
+    "transfer": "rig.transfer",
+    "tune_profile": "measure.tune",
+    "write_rig": "rig.write",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]

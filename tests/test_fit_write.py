@@ -15,6 +15,7 @@ import pytest
 from taichi_hair.avatar.avatar import load, load_bytes
 from taichi_hair.avatar.errors import AssetError
 from taichi_hair.avatar.samples import sample
+from taichi_hair.avatar.saving import save
 from taichi_hair.avatar.skinning import skin_vertices
 from taichi_hair.motion.turn import HeadTurn
 from taichi_hair.rig.fit import fit_hair
@@ -102,6 +103,11 @@ def test_refuses_what_it_cannot_write(tmp_path, assets, fitted):
     rig = fit_hair(godette, "FaceMesh", joints=2, chains="auto", refine=False)
     with pytest.raises(AssetError, match=r"VRM 0\.x"):
         rig_bytes(rig)
+
+
+def test_save_says_how_to_write_a_fitted_avatar(tmp_path, fitted):
+    with pytest.raises(AssetError, match="write_rig"):
+        save(fitted[1].avatar, tmp_path / "a.vrm")
 
 
 SCRIPT = """

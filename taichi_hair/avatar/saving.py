@@ -40,6 +40,9 @@ def to_bytes(avatar: Avatar, path=None) -> bytes:
     document = avatar.document
     if document is None:
         raise AssetError(str(path or avatar.name), "avatar", "an avatar that was not read from a file", "one that was")
+    if len(avatar.skeleton) != len(document.items("nodes")):
+        found = f"{len(avatar.skeleton)} nodes, {len(document.items('nodes'))} of them in the file"
+        raise AssetError(document.file, "nodes", found, "a fitted rig, written with write_rig")
     changed = _hair(avatar, document)
     as_text = path is not None and Path(path).suffix.lower() == ".gltf"
     external = {i for i, b in enumerate(document.items("buffers")) if _is_external(b.value.get("uri"))}

@@ -13,6 +13,7 @@ from ..avatar.errors import AssetError
 from ..hair import HairRig
 from .attach import NewChain, add_nodes, kept_chains, make_chain, replaced_chains, reweighted
 from .fitted import FittedRig, Refinement
+from .locks import fit_style
 from .poses import joint_moves, sample_ends
 from .refine import ROUNDS, neighbours_allowed, refined, stretches
 from .roots import attach_node, find_head
@@ -59,8 +60,6 @@ def fit_hair(
     if chains == 1:
         plan = fit_strand(avatar, surface, head, int(joints), root, label)
     else:
-        from .locks import fit_style
-
         most = 16 if chains == "auto" else int(chains)
         plan = fit_style(avatar, surface, head, int(joints), most, label)
     weights, report = (_refine(surface, plan) if refine and plan.strands else (plan.weights, None))

@@ -12,6 +12,7 @@ from ..avatar.description import Avatar
 from .branches import branch_labels, split_wide
 from .centreline import Curve, axis_of, level_line
 from .fitted import Refusal
+from .grouping import group, plan_of
 from .roots import Head
 from .strand import Plan, strand_width
 from .surface import Surface, distances, edge_graph
@@ -210,8 +211,6 @@ def _place(points: np.ndarray) -> str:
 
 def fit_style(avatar: Avatar, surface: Surface, head: Head, joints: int, most: int, name: str) -> Plan:
     """The plan for a whole hairstyle of at most `most` chains with at most `joints` joints each."""
-    from .grouping import group, plan_of
-
     nothing = np.ones((len(surface.points), 1))
     whole = loose_quads(surface)
     every = np.ones(len(surface.points), dtype=bool)

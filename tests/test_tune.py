@@ -1,0 +1,80 @@
+"""tune_profile and refine_weights: less stretch on motions seen, no worse on motions not seen, the rest untouched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from taichi_hair.avatar.avatar import load
+from taichi_hair.avatar.samples import sample
+from taichi_hair.hair import HairRig
+from taichi_hair.measure.reweigh import refine_weights
+from taichi_hair.measure.tune import ChainMesh, play, tune_profile, with_profile
+from taichi_hair.rig.fit import fit_hair
+from taichi_hair.rig.parameters import rod_parameters
+
+
+@pytest.fixture(scope="module")
+def tail(assets):
+    avatar = load(assets / "seed-san" / "seed-san.vrm")
+    rig = fit_hair(avatar, "hair_tail", joints=6)
+    return avatar, replace(rig, chains=tuple(replace(c, center=-1) for c in rig.chains))
+
+
+def test_profile_lowers_stretch_and_is_checked_on_motions_it_did_not_see(tail):
+    avatar, rig = tail
+    found = tune_profile(avatar, rig, generations=2, candidates=6, seen=("turn", "nod"), unseen=("stop",))
+    assert found.chains == rig.fitted
+    assert found.mean("after", found.seen) <= found.mean("before", found.seen) + 1e-9
+    assert found.mean("after", found.unseen) <= 1.01 * found.mean("before", found.unseen) + 1e-9
+    tuned, base = found.rig.chains[rig.fitted[0]], rod_parameters(rig.chains[rig.fitted[0]], rig.avatar.skeleton)
+    assert tuned.rod.frequency == base.frequency and tuned.rod.damping == base.damping
+    assert all(a is b for k, (a, b) in enumerate(zip(found.rig.chains, rig.chains, strict=True)) if k not in rig.fitted)
+    assert found.rig.avatar.hair.chains == found.rig.chains
+
+
+def test_a_profile_is_kept_within_bounds_and_scale():
+    avatar = sample("ponytail")
+    chain = max(avatar.hair.chains, key=len)
+    base = rod_parameters(chain, avatar.skeleton)
+    wild = with_profile(chain, base, np.array([9.0, -9.0, 0, 0, 0, 0, 9.0, 9.0])).rod
+    assert wild.profile.min() > 0.19 * base.profile.min() and wild.profile.max() < 5.1 * base.profile.max()
+    assert wild.root_share <= 0.3 and wild.softness <= 2.6
+    same = with_profile(chain, base, np.zeros(8)).rod
+    assert np.allclose(same.profile, base.profile) and same.softness == base.softness
+
+
+def test_edges_belong_to_the_chain_that_moves_them():
+    avatar = sample("twin-tails")
+    long = [k for k, c in enumerate(avatar.hair.chains) if len(c) > 5]
+    mesh = ChainMesh(avatar, avatar.hair, long)
+    for blend, edges, _, belongs in mesh.pieces:
+        x = blend.positions(avatar.skeleton.rest_world)[edges].mean(axis=1)[:, 0]
+        for k, c in enumerate(long):
+            side = np.sign(avatar.skeleton.rest_world[avatar.hair.chains[c].joints[0], 0, 3])
+            assert np.all(side * x[belongs == k] > 0.0)
+
+
+def test_play_tells_rigs_apart(tail):
+    _, rig = tail
+    c = rig.fitted[0]
+    base = rod_parameters(rig.chains[c], rig.avatar.skeleton)
+    stiff = replace(rig.chains[c], rod=replace(base, frequency=3.0 * base.frequency))
+    rows = list(rig.chains)
+    rows[c] = stiff
+    played = play(rig.avatar, [rig, replace(rig, chains=tuple(rows))], ("turn",))["turn"]
+    assert played[1][1][c] < 0.5 * played[0][1][c]
+
+
+def test_weights_refined_on_the_rods_poses(tail):
+    avatar, rig = tail
+    better = refine_weights(avatar, rig, motions=("turn",), rounds=60)
+    assert better.refinement.after.worst <= better.refinement.before.worst
+    assert better.refinement.after.p99 < better.refinement.before.p99
+    assert better.chains == rig.chains
+    plan, old = better.table["plan"], rig.table["plan"]
+    assert np.array_equal(plan.weights[plan.fixed], old.weights[old.fixed])
+    with pytest.raises(ValueError, match="fit_hair"):
+        refine_weights(avatar, HairRig())
