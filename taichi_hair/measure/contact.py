@@ -78,10 +78,11 @@ def swept_contact(
     chains=None,
     fps: float = 120.0,
     allowance: bool = True,
+    between: int = BETWEEN,
 ) -> Contact | None:
     """The same over a run of its own, every frame of 1 / fps seconds and between frames.
 
-    `between_mm` looks at BETWEEN - 1 poses on the way from each frame to the next, the body as its motion has it at
+    `between_mm` looks at `between` - 1 poses on the way from each frame to the next, the body as its motion has it at
     that instant and the hair on straight lines, as a display interpolates it: a strand that changes sides of a collider
     between two frames shows there, as deep as the collider is thick. Hair that is hit within a frame shows, too, by
     half of what the collider moves in it, since it does not start to move with the frame.
@@ -95,31 +96,32 @@ def swept_contact(
         positions.append(crowd.positions(member)[0])
         roots.append(crowd.roots(member)[0])
     crowd.remove(member)
-    return between_ticks(avatar, rig, motion, np.array(times), np.array(positions), np.array(roots), chains, allowance)
+    run = (np.array(times), np.array(positions), np.array(roots))
+    return between_ticks(avatar, rig, motion, *run, chains, allowance, between)
 
 
-def between_ticks(avatar, rig, motion, times, positions, roots, chains=None, allowance=True) -> Contact | None:
+def between_ticks(avatar, rig, motion, times, positions, roots, chains=None, allowance=True, between=BETWEEN):
     """Contact of end points (T, S, 3) and roots (T, C, 3) at rising times (T,), and on the way between them."""
-    f = np.arange(BETWEEN) / BETWEEN
+    f = np.arange(between) / between
     t = np.append((times[:-1, None] + f * np.diff(times)[:, None]).ravel(), times[-1])
     at = np.append((np.arange(len(times) - 1)[:, None] + f).ravel(), len(times) - 1.0)
     low = np.minimum(at.astype(int), len(times) - 2)
     share = (at - low)[:, None, None]
     indices = range(len(rig.chains)) if chains is None else chains
     found = None
-    for part in np.array_split(np.arange(len(t)), max(1, len(t) // 480)):
+    for part in np.array_split(np.arange(len(t)), max(1, len(t) // 480)) if between > 1 else ():
         worlds = motion.worlds(t[part])
         ends = positions[low[part]] * (1.0 - share[part]) + positions[low[part] + 1] * share[part]
         origins = roots[low[part]] * (1.0 - share[part]) + roots[low[part] + 1] * share[part]
         trace = Trace(t[part], ends, origins, *rigid_hair(rig, worlds), rig.spans)
         one = contact(trace.select(list(indices)), rig, avatar.skeleton, worlds, list(indices), allowance)
         if one is None:
-            return None
+            return None  # no chain has a collider
         found = one if found is None else max(found, one, key=lambda c: c.depth_mm)
     at_frames = motion.worlds(times)
     trace = Trace(times, positions, roots, *rigid_hair(rig, at_frames), rig.spans).select(list(indices))
     main = contact(trace, rig, avatar.skeleton, at_frames, list(indices), allowance)
-    return replace(main, between_mm=found.depth_mm)
+    return main if found is None else replace(main, between_mm=found.depth_mm)
 
 
 def _gap(collider: Collider, body: Frames, b: int, start: np.ndarray, end: np.ndarray, radius: np.ndarray):

@@ -19,7 +19,8 @@ from ..sim.crowd import Crowd
 from ..sim.pose import apply_hair
 from ..version import __version__
 from . import motion as strands
-from .contact import contact as contact_of
+from .contact import swept_contact
+from .occlusion import FrontLocks
 from .report import Report, SolverReport, per_100mm
 from .stretch import HairMesh, moved_nodes
 from .trace import Trace, rigid_hair
@@ -130,15 +131,18 @@ def _measure_solver(
     crowd = Crowd(solver=solver, contact=None if contact else "off")
     main = record(avatar, rig, motion, seconds, crowd)
     trace = main.trace.select(chains)
-    mesh = HairMesh(avatar, rig, chains)
+    mesh, locks = HairMesh(avatar, rig, chains), FrontLocks(avatar, rig, chains)
     for pose in main.poses:
         mesh.add(pose)
+        locks.add(pose)
+    hidden = locks.result()
     worst = mesh.worst()
     free = Crowd(solver=solver, contact="off")
     shake = record(avatar, rig, Sine(avatar, SHAKE_SECONDS), SHAKE_SECONDS, free).trace.select(chains)
     stop = StopTurn(avatar)
     stopped = strands.after_stop(record(avatar, rig, stop, stop.seconds, free).trace.select(chains))
-    touched = contact_of(trace, rig, avatar.skeleton, main.body, chains)
+    # Contact is over within a sample of the mesh: it is looked at in every tick.
+    touched = swept_contact(avatar, rig, motion, seconds, crowd, chains, between=1)
     swing, p99 = strands.swing(trace), mesh.percentile()
     report = SolverReport(
         swing_mm=swing,
@@ -155,6 +159,9 @@ def _measure_solver(
         contact_depth_mm=touched.depth_mm if touched else None,
         contact_count=touched.count if touched else None,
         contact_near=touched.near if touched else None,
+        occlusion_count=hidden.count if hidden else None,
+        occlusion_depth_mm=hidden.depth_mm if hidden else None,
+        occlusion_near=hidden.near if hidden else None,
         length_error=strands.length_error(trace),
         update_ms_p50=float(np.percentile(main.update_ms, 50)),
         update_ms_p95=float(np.percentile(main.update_ms, 95)),

@@ -30,7 +30,8 @@ class Surfaces:
 
     def positions(self, worlds: np.ndarray | None = None) -> np.ndarray:
         """(..., V, 3) metres in the pose of world matrices (..., N, 4, 4), the rest pose by default."""
-        return np.concatenate([skin_vertices(self.avatar, p, worlds) for p in self.parts], axis=-2)
+        none = np.zeros((*(() if worlds is None else np.shape(worlds)[:-3]), 0, 3))
+        return np.concatenate([none, *[skin_vertices(self.avatar, p, worlds) for p in self.parts]], axis=-2)
 
     def of(self, roles) -> np.ndarray:
         """(V,) vertices that bones of these roles own and no chain does."""
