@@ -1,7 +1,7 @@
 """Kernels that run the device's shape functions on arrays of cases (Taichi: no postponed annotations here)."""
 
 from taichi_hair.sim.backend import ti
-from taichi_hair.sim.phases.shapes import segment_distance, surface_distance
+from taichi_hair.sim.phases.shapes import BOX, box_distance, round_distance, surface_distance
 from taichi_hair.sim.vectors import across
 
 
@@ -17,9 +17,11 @@ def segment_cases(shape: ti.i32, given: ti.types.ndarray(), out: ti.types.ndarra
         x = vector(given, k, 9)
         turn = ti.Vector([given[k, 12], given[k, 13], given[k, 14], given[k, 15]])
         up = across((x - o) / ti.max((x - o).norm(), 1e-20))
-        distance, n, u = segment_distance(
-            shape, vector(given, k, 0), vector(given, k, 3), given[k, 16], given[k, 17], turn, o, x, given[k, 18], up
-        )
+        a = vector(given, k, 0)
+        b = vector(given, k, 3)
+        distance, n, u = round_distance(shape, a, b, given[k, 16], given[k, 17], o, x, given[k, 18], up)
+        if shape == BOX:
+            distance, n, u = box_distance(a, b, given[k, 16], turn, o, x, given[k, 18])
         out[k, 0] = distance
         for i in range(3):
             out[k, 1 + i] = n[i]

@@ -17,7 +17,7 @@ NUMBER = {name: k for k, name in enumerate(SHAPES)}
 
 @pytest.fixture(scope="module")
 def law():
-    """segment_distance of the device, for arrays of cases: (n,) distances, (n, 3) directions, (n,) places."""
+    """The distance functions of the device, for arrays of cases: (n,) distances, (n, 3) directions, (n,) places."""
     from shape_kernels import segment_cases
 
     def run(shape, a, b, radius, grow, turn, o, x, r):

@@ -148,6 +148,7 @@ def init(backend: str = "auto", *, threads: int | None = None, debug: bool = Fal
             default_ip=ti.i32,
             log_level=ti.ERROR,
             debug=debug,
+            advanced_optimization=False,  # its passes take most of a cold start, and the kernels run as fast without
             offline_cache=True,
             **options,
         )

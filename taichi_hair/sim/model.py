@@ -17,6 +17,7 @@ class HairModel:
     pair_number: object  # f32 (MODEL_PAIR_NUMBER_ROWS, pair capacity)
     path: object  # i32 (MODEL_PATH_ROWS, path capacity)
     allowance: object  # f32 (1, allowance capacity): rest overlap of each pair and segment, metres at rest scale
+    solid: bool  # whether any kind has boxes or surfaces; without, kernels are compiled without them
     grid: object  # f32 (1, grid capacity): signed distances of surfaces, local units of their nodes
 
 
@@ -56,7 +57,7 @@ class Block:
 
 
 def model_storage(
-    joints: int, chains: int, pairs: int, allowances: int, corners: int, path: int
+    joints: int, chains: int, pairs: int, allowances: int, corners: int, path: int, solid: bool
 ) -> tuple[HairModel, Block]:
     """Zeroed storage for that many columns."""
     block = Block()
@@ -67,6 +68,7 @@ def model_storage(
         pair=block.field(ti.i32, row.MODEL_PAIR_ROWS, pairs),
         pair_number=block.field(ti.f32, row.MODEL_PAIR_NUMBER_ROWS, pairs),
         allowance=block.field(ti.f32, 1, allowances),
+        solid=solid,
         grid=block.field(ti.f32, 1, corners),
         path=block.field(ti.i32, row.MODEL_PATH_ROWS, path),
     )

@@ -1,10 +1,15 @@
 """Storage: who owns which columns of the packed fields, growth in rare big steps, and the way in and out of them."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from ..hair import SHAPES
 from . import layout as row
 from .backend import current, ti
 from .model import model_storage, state_storage
+
+SOLID = [SHAPES.index(shape) for shape in ("box", "surface")]
 
 
 @ti.kernel
@@ -89,6 +94,7 @@ class Storage:
             "anchor": Pool(chains // 4),
             "collider": Pool(chains),
         }
+        self._solid = False
         self._models: dict[int, list[tuple[str, int, np.ndarray]]] = {}
         self._families: np.ndarray | None = None
         self._allocate_model()
@@ -97,7 +103,7 @@ class Storage:
     def _allocate_model(self) -> None:
         p = self.model_pools
         self.model, self._model_block = model_storage(
-            *(p[name].capacity for name in ("joint", "chain", "pair", "allowance", "grid", "path"))
+            *(p[name].capacity for name in ("joint", "chain", "pair", "allowance", "grid", "path")), solid=self._solid
         )
 
     def _allocate_state(self) -> None:
@@ -131,6 +137,9 @@ class Storage:
             ("path", starts["path"], path),
         ]
         self._models[starts["chain"]] = parts
+        if not self._solid and np.isin(pair[row.PAIR_SHAPE], SOLID).any():
+            self._solid = True
+            self.model = replace(self.model, solid=True)
         if any(p.short for p in self.model_pools.values()):
             for p in self.model_pools.values():
                 p.grow()

@@ -2,9 +2,9 @@
 
 from .. import layout as row
 from ..backend import ti
-from ..vectors import rotate
+from ..vectors import multiply, rotate
 from .anchor import anchor3, anchor4
-from .shapes import BOX, PLANE, SURFACE, TAPERED_CAPSULE, along_axis, segment_distance, surface_distance
+from .shapes import BOX, PLANE, SURFACE, TAPERED_CAPSULE, along_axis, box_distance, round_distance, surface_distance
 
 SLACK = 1e-5  # metres by which bounding spheres are widened, for rounding
 SHARE = 0.5  # of the radii: the most that hair and collider move past each other in one part of a tick's path
@@ -32,18 +32,21 @@ def has_axis(shape):
 
 
 @ti.func
-def place_now(state: ti.template(), c, shape, b, tick):
+def place_now(model: ti.template(), state: ti.template(), c, shape, b, tick):
     """(a, b, turn) of a collider at the end of the tick, from the chain's attach point along world axes."""
     offset = anchor3(state, tick, row.OFFSET, state.slot[row.ANCHOR, c])
     first = collider3(state, tick + 1, row.POINT_A, b) - offset
     last = collider3(state, tick + 1, row.POINT_B, b)
     if has_axis(shape):
         last -= offset
-    return first, last, collider4(state, tick + 1, row.COLLIDER_TURN, b)
+    turn = ti.Vector([0.0, 0.0, 0.0, 1.0])
+    if ti.static(model.solid):
+        turn = collider4(state, tick + 1, row.COLLIDER_TURN, b)
+    return first, last, turn
 
 
 @ti.func
-def place_before(state: ti.template(), c, shape, b, tick):
+def place_before(model: ti.template(), state: ti.template(), c, shape, b, tick):
     """The same one tick earlier, carried to this tick's origin (and centre) as the hair is."""
     a = state.slot[row.ANCHOR, c]
     carry = anchor4(state, tick, row.CARRY, a)
@@ -55,47 +58,47 @@ def place_before(state: ti.template(), c, shape, b, tick):
         last = rotate(carry, last - offset) + shift
     elif shape == PLANE:
         last = rotate(carry, last)
-    q = collider4(state, tick, row.COLLIDER_TURN, b)
-    turn = q
-    if shape == BOX or shape == SURFACE:
-        u = ti.Vector([carry[0], carry[1], carry[2]])
-        v = ti.Vector([q[0], q[1], q[2]])
-        xyz = carry[3] * v + q[3] * u + u.cross(v)
-        turn = ti.Vector([xyz[0], xyz[1], xyz[2], carry[3] * q[3] - u.dot(v)])
+    turn = ti.Vector([0.0, 0.0, 0.0, 1.0])
+    if ti.static(model.solid):
+        turn = collider4(state, tick, row.COLLIDER_TURN, b)
+        if shape == BOX or shape == SURFACE:
+            turn = multiply(carry, turn)
     return first, last, turn
 
 
 @ti.func
-def place_at(state: ti.template(), c, shape, b, tick, f):
+def place_at(model: ti.template(), state: ti.template(), c, shape, b, tick, f):
     """The same at the fraction f of the tick's path."""
-    first, last, turn = place_now(state, c, shape, b, tick)
+    first, last, turn = place_now(model, state, c, shape, b, tick)
     if f < 1.0:
-        was_first, was_last, was_turn = place_before(state, c, shape, b, tick)
+        was_first, was_last, was_turn = place_before(model, state, c, shape, b, tick)
         first = was_first + (first - was_first) * f
         last = was_last + (last - was_last) * f
-        if was_turn.dot(turn) < 0.0:
-            was_turn = -was_turn
-        turn = was_turn + (turn - was_turn) * f
-        turn = turn / ti.max(turn.norm(), 1e-20)
+        if ti.static(model.solid):
+            if was_turn.dot(turn) < 0.0:
+                was_turn = -was_turn
+            turn = was_turn + (turn - was_turn) * f
+            turn = turn / ti.max(turn.norm(), 1e-20)
         if shape == PLANE:
             last = last / ti.max(last.norm(), 1e-20)
     return first, last, turn
 
 
 @ti.func
-def surface_velocity(state: ti.template(), c, shape, b, tick, p, f, h):
+def surface_velocity(model: ti.template(), state: ti.template(), c, shape, b, tick, p, f, h):
     """Velocity, m/s, of the collider's material that is at p when the tick's path is at the fraction f."""
-    now_a, now_b, now_turn = place_now(state, c, shape, b, tick)
-    was_a, was_b, was_turn = place_before(state, c, shape, b, tick)
+    now_a, now_b, now_turn = place_now(model, state, c, shape, b, tick)
+    was_a, was_b, was_turn = place_before(model, state, c, shape, b, tick)
     moved = now_a - was_a
     if has_axis(shape):
         at_a = was_a + (now_a - was_a) * f
         at_b = was_b + (now_b - was_b) * f
         moved += ((now_b - was_b) - moved) * along_axis(p, at_a, at_b - at_a, 0.0)
-    elif shape != PLANE:
-        at_a, _, turn = place_at(state, c, shape, b, tick, f)
-        q = rotate(ti.Vector([-turn[0], -turn[1], -turn[2], turn[3]]), p - at_a)
-        moved += rotate(now_turn, q) - rotate(was_turn, q)
+    if ti.static(model.solid):
+        if shape == BOX or shape == SURFACE:
+            at_a, _, turn = place_at(model, state, c, shape, b, tick, f)
+            q = rotate(ti.Vector([-turn[0], -turn[1], -turn[2], turn[3]]), p - at_a)
+            moved += rotate(now_turn, q) - rotate(was_turn, q)
     return moved / h
 
 
@@ -104,32 +107,31 @@ def pair_distance(model: ti.template(), state: ti.template(), c, pair, tick, f, 
     """Distance, direction and place along the segment o-x of one collider at the fraction f of the tick's path."""
     shape = model.pair[row.PAIR_SHAPE, pair]
     b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
-    first, last, turn = place_at(state, c, shape, b, tick, f)
+    first, last, turn = place_at(model, state, c, shape, b, tick, f)
     radius = state.collider[tick + 1, row.COLLIDER_RADIUS, b]
-    distance = 0.0
-    n = up
-    u = 1.0
-    if shape == SURFACE:
-        distance, n, u = surface_distance(
-            model.grid,
-            model.pair[row.PAIR_GRID, pair],
-            model.pair[row.PAIR_NX, pair],
-            model.pair[row.PAIR_NY, pair],
-            model.pair[row.PAIR_NZ, pair],
-            first,
-            last[0],
-            radius,
-            turn,
-            o,
-            x,
-            r,
-            up,
-        )
-    else:
-        grow = 0.0
-        if shape == TAPERED_CAPSULE:
-            grow = state.collider[tick + 1, row.TAIL_RADIUS, b] - radius
-        distance, n, u = segment_distance(shape, first, last, radius, grow, turn, o, x, r, up)
+    grow = 0.0
+    if shape == TAPERED_CAPSULE:
+        grow = state.collider[tick + 1, row.TAIL_RADIUS, b] - radius
+    distance, n, u = round_distance(shape, first, last, radius, grow, o, x, r, up)
+    if ti.static(model.solid):
+        if shape == BOX:
+            distance, n, u = box_distance(first, last, radius, turn, o, x, r)
+        elif shape == SURFACE:
+            distance, n, u = surface_distance(
+                model.grid,
+                model.pair[row.PAIR_GRID, pair],
+                model.pair[row.PAIR_NX, pair],
+                model.pair[row.PAIR_NY, pair],
+                model.pair[row.PAIR_NZ, pair],
+                first,
+                last[0],
+                radius,
+                turn,
+                o,
+                x,
+                r,
+                up,
+            )
     return distance, n, u
 
 
@@ -161,8 +163,8 @@ def path_steps(model: ti.template(), state: ti.template(), c, tick, mask, joint_
             shape = model.pair[row.PAIR_SHAPE, pair]
             b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
             thick = state.collider[tick + 1, row.THICKNESS, b] + hair
-            now_a, now_b, _ = place_now(state, c, shape, b, tick)
-            was_a, was_b, _ = place_before(state, c, shape, b, tick)
+            now_a, now_b, _ = place_now(model, state, c, shape, b, tick)
+            was_a, was_b, _ = place_before(model, state, c, shape, b, tick)
             at_joint = joint - joint_before
             at_end = x - x_before
             move_a = now_a - was_a

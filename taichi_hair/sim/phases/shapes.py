@@ -176,12 +176,12 @@ def surface_at(grid: ti.template(), start, nx, ny, nz, cell, p):
 
 
 @ti.func
-def segment_distance(shape, a, b, radius, grow, turn, o, x, r, up):
-    """Least distance between a shape and the segment o-x of radius r, negative when they overlap; the direction in
-    which the segment leaves the shape there; and u in [0, 1], where along the segment that is.
+def round_distance(shape, a, b, radius, grow, o, x, r, up):
+    """Least distance between a round shape or a plane and the segment o-x of radius r, negative when they overlap; the
+    direction in which the segment leaves the shape there; and u in [0, 1], where along the segment that is.
 
     A plane and the inside shapes are convex for the hair, so that only an end can be the worst point; the joint o
-    belongs to the segment above, so the end x is tested. A surface has a function of its own, since it needs its grid.
+    belongs to the segment above, so the end x is tested.
     """
     distance = 0.0
     n = up
@@ -194,17 +194,20 @@ def segment_distance(shape, a, b, radius, grow, turn, o, x, r, up):
         m = d.norm()
         n = unit_or(d, m, up)
         distance = m - radius - grow * v - r
-    elif shape == BOX:
-        back = ti.Vector([-turn[0], -turn[1], -turn[2], turn[3]])
-        p = rotate(back, o - a)
-        d = rotate(back, x - o)
-        u = box_nearest(p, d, b)
-        at, g = box_at(p + d * u, b)
-        n = rotate(turn, g)
-        distance = at - radius - r
     else:
         distance, n = point_distance(shape, a, b, radius, x, r, up)
     return distance, n, u
+
+
+@ti.func
+def box_distance(a, half, radius, turn, o, x, r):
+    """The same for a box of half edges `half` about a."""
+    back = ti.Vector([-turn[0], -turn[1], -turn[2], turn[3]])
+    p = rotate(back, o - a)
+    d = rotate(back, x - o)
+    u = box_nearest(p, d, half)
+    at, g = box_at(p + d * u, half)
+    return at - radius - r, rotate(turn, g), u
 
 
 @ti.func
