@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from .avatar.errors import AssetError as AssetError
     from .avatar.samples import sample as sample
     from .avatar.saving import save as save
+    from .bake.bake import bake as bake
     from .hair import Chain as Chain
     from .hair import Collider as Collider
     from .hair import HairRig as HairRig
     from .measure.reweigh import refine_weights as refine_weights
     from .measure.run import measure as measure
     from .measure.tune import tune_profile as tune_profile
+    from .motion.clip import load_clip as load_clip
+    from .motion.retarget import retarget as retarget
+    from .motion.steps import made_clip as made_clip
     from .motion.turn import HeadTurn as HeadTurn
     from .rig.colliders import fit_colliders as fit_colliders
     from .rig.fit import fit_hair as fit_hair
@@ -39,13 +43,17 @@ _HOMES = {
     "Crowd": "sim.crowd",
     "HairRig": "hair",
     "HeadTurn": "motion.turn",
+    "bake": "bake.bake",
     "fit_colliders": "rig.colliders",
     "fit_hair": "rig.fit",
     "guides": "rig.guides",
     "init": "sim.backend",
     "lint_weights": "rig.lint",
     "load": "avatar.avatar",
+    "load_clip": "motion.clip",
+    "made_clip": "motion.steps",
     "measure": "measure.run",
+    "retarget": "motion.retarget",
     "refine_weights": "measure.reweigh",
     "sample": "avatar.samples",
     "save": "avatar.saving",

@@ -15,8 +15,9 @@ from ..avatar.errors import AssetError
 from ..avatar.samples import SAMPLES, sample
 from ..motion.clip import load_clip
 from ..motion.retarget import TRAVEL, retarget
+from ..motion.steps import CLIPS, made_clip
 from ..motion.turn import MOTIONS
-from .jobs import AVATARS, Options, is_clip_file
+from .jobs import AVATAR_FILES, Options, is_clip_file
 from .library import ENGINES, bake_library, table
 
 SOLVERS = ("rod", "arc", "spring-bone")
@@ -25,9 +26,10 @@ out, err = Console(), Console(stderr=True)
 
 def add_parsers(verbs: argparse._SubParsersAction) -> None:
     """Add the three verbs; each parser's `run` takes the parsed arguments and returns an exit code."""
+    moves = f"GLB, glTF, VRMA or BVH file, or a built-in clip: {', '.join(CLIPS)}"
     known = f"VRM, GLB or glTF file, or a built-in avatar: {', '.join(SAMPLES)}"
     one = verbs.add_parser("retarget", help="a clip on another avatar: body tracks, no hair")
-    one.add_argument("clip", help="GLB, glTF, VRMA or BVH file")
+    one.add_argument("clip", help=moves)
     one.add_argument("avatar", help=known)
     one.add_argument("-o", "--output", help=".vrma, .vrm, .glb or .gltf to write (default: only report)")
     _clip_options(one)
@@ -37,7 +39,7 @@ def add_parsers(verbs: argparse._SubParsersAction) -> None:
 
     two = verbs.add_parser("bake", help="hair motion as rotation tracks; --undo takes them out again")
     two.add_argument("avatar", help=known + "; with --undo the baked file")
-    two.add_argument("clip", nargs="?", help=f"GLB, glTF, VRMA or BVH file, or a head motion: {', '.join(MOTIONS)}")
+    two.add_argument("clip", nargs="?", help=f"{moves}, or a head motion: {', '.join(MOTIONS)}")
     two.add_argument("-o", "--output", help=".vrm, .glb or .gltf: the avatar with the animation; .vrma: it alone")
     two.add_argument("--undo", action="store_true", help="give back the file as it was before the last bake")
     _clip_options(two)
@@ -49,7 +51,11 @@ def add_parsers(verbs: argparse._SubParsersAction) -> None:
     two.set_defaults(run=run_bake)
 
     many = verbs.add_parser("bake-library", help="every avatar with every clip, resumable")
-    many.add_argument("files", nargs="+", help="avatars and clips in any order; a glTF with animations is a clip")
+    many.add_argument(
+        "files",
+        nargs="+",
+        help="avatars and clips in any order, files, folders or built-in; a glTF with animations is a clip",
+    )
     many.add_argument("-o", "--output", required=True, help="folder for the files, summary.json and summary.md")
     many.add_argument("--avatars", nargs="+", default=[], help="these are avatars, whatever they hold")
     many.add_argument("--clips", nargs="+", default=[], help="these are clips, whatever they hold")
@@ -82,6 +88,8 @@ def _avatar(name: str) -> Avatar:
 
 
 def _clip(args):
+    if args.clip in CLIPS:
+        return made_clip(args.clip)
     which = int(args.which) if args.which.isdigit() else args.which
     return load_clip(args.clip, which, args.mapping)
 
@@ -182,16 +190,19 @@ def sorted_files(files: list[str]) -> tuple[list[str], list[str]]:
     avatars, clips = [], []
     for name in files:
         path = Path(name)
-        if name in SAMPLES:
-            avatars.append(name)
+        if name in SAMPLES or name in CLIPS:
+            (clips if name in CLIPS else avatars).append(name)
             continue
         if path.is_dir():
             inside = sorted(p for p in path.rglob("*") if p.is_file() and ".done" not in p.parts)
-            found = sorted_files([str(p) for p in inside if p.suffix.lower() in (*AVATARS, ".vrma", ".bvh")])
+            known = (*AVATAR_FILES, ".vrma", ".bvh")
+            found = sorted_files([str(p) for p in inside if p.suffix.lower() in known])
             avatars += found[0]
             clips += found[1]
         elif not path.is_file():
-            raise AssetError(name, "file", "nothing there", f"a file, a folder, or one of {', '.join(SAMPLES)}")
+            raise AssetError(
+                name, "file", "nothing there", f"a file, a folder, or one of {', '.join((*SAMPLES, *CLIPS))}"
+            )
         else:
             try:
                 (clips if is_clip_file(path) else avatars).append(name)

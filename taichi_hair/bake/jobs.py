@@ -15,12 +15,13 @@ from ..avatar.avatar import Avatar, load
 from ..avatar.samples import SAMPLES, sample
 from ..motion.clip import Clip, load_clips
 from ..motion.retarget import retarget
+from ..motion.steps import CLIPS, made_clip
 from ..version import __version__
 from .bake import bake, write_retargeted
 from .files import write_unseen
 
 LONGEST_ERROR = 600  # characters of an error in a row
-AVATARS, CLIPS = (".vrm", ".glb", ".gltf"), (".vrma", ".bvh", ".glb", ".gltf")
+AVATAR_FILES, CLIP_FILES = (".vrm", ".glb", ".gltf"), (".vrma", ".bvh", ".glb", ".gltf")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def is_clip_file(path: Path) -> bool:
     """Whether a file is taken as clips: BVH, VRMA, and glTF with animations."""
     if path.suffix.lower() in (".bvh", ".vrma"):
         return True
-    if path.suffix.lower() not in CLIPS:
+    if path.suffix.lower() not in CLIP_FILES:
         return False
     from ..avatar.document import read_document
 
@@ -75,7 +76,7 @@ def plan(avatars: list[str], clips: list[str], folder: Path, options: Options) -
     broken = []
     for path in clips:
         try:
-            lists.append((path, list(load_clips(path))))
+            lists.append((path, list(find_clips(path))))
             if not lists[-1][1]:
                 broken.append(_unreadable(path, f"{path}: no animation"))
         except (ValueError, OSError) as why:
@@ -100,7 +101,7 @@ def plan(avatars: list[str], clips: list[str], folder: Path, options: Options) -
 
 def _sum(name: str) -> str:
     path = Path(name)
-    if name in SAMPLES or not path.is_file():
+    if name in SAMPLES or name in CLIPS or not path.is_file():
         return name
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -152,8 +153,9 @@ def _avatar(name: str) -> Avatar:
 
 
 @lru_cache(maxsize=4)
-def _clips(path: str) -> tuple[Clip, ...]:
-    return load_clips(path)
+def find_clips(name: str) -> tuple[Clip, ...]:
+    """The clips of a file, or the built-in clip of that name."""
+    return (made_clip(name),) if name in CLIPS else load_clips(name)
 
 
 def run(job: Job) -> dict:
@@ -176,7 +178,7 @@ def _bake(job: Job) -> dict:
     from ..sim.backend import init
 
     options = job.options
-    avatar, clip = _avatar(job.avatar), _clips(job.clip)[job.index]
+    avatar, clip = _avatar(job.avatar), find_clips(job.clip)[job.index]
     motion = retarget(clip, avatar, travel=options.travel)
     report = motion.report
     row = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..avatar.samples import SAMPLES
+from ..motion.steps import CLIPS
 from ..version import __version__
 from .files import write_unseen
 from .jobs import Options, finished, named, plan
@@ -106,7 +107,7 @@ def bake_library(
 
 
 def _absolute(name: str) -> str:
-    return name if name in SAMPLES else str(Path(name).resolve())
+    return name if name in SAMPLES or name in CLIPS else str(Path(name).resolve())
 
 
 def table(library: Library) -> str:
