@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from taichi_hair.avatar.avatar import load
 from taichi_hair.avatar.errors import AssetError
 from taichi_hair.avatar.samples import sample
 from taichi_hair.avatar.skinning import skin_vertices
@@ -12,6 +13,7 @@ from taichi_hair.motion.turn import HeadTurn
 from taichi_hair.rig.fit import fit_hair
 from taichi_hair.rig.roots import Head
 from taichi_hair.rig.transfer import align, transfer, without_parts
+from taichi_hair.rig.write import write_rig
 from taichi_hair.sim.crowd import Crowd
 
 
@@ -63,3 +65,14 @@ def test_scale_and_offset_are_found():
 def test_unknown_parts_are_named():
     with pytest.raises(AssetError, match="wig"):
         without_parts(sample("ponytail"), "wig")
+
+
+def test_a_transferred_style_is_written_and_read_back(tmp_path):
+    rig = fit_hair(sample("twin-tails"), "tails", joints=4, chains="auto", refine=False)
+    target = sample("ponytail")
+    there, _ = transfer(rig, target)
+    again = load(write_rig(there, tmp_path / "both.vrm"))
+    assert [c.name for c in again.hair.chains] == [c.name for c in there.chains]
+    added = len(there.avatar.parts) - 1
+    assert np.abs(skin_vertices(again, added) - skin_vertices(there.avatar, added)).max() < 1e-5
+    assert len(again.parts) == len(target.parts) + 1

@@ -14,6 +14,7 @@ from ..hair import Chain, HairRig
 from .surface import Surface
 from .weights import as_influences
 
+STRAYS = 0.05  # of a chain's weight: what may be left of it elsewhere when new chains take its place
 SAME = 1e-7  # bind matrices that differ by less than this at a vertex, in metres, are the same
 
 
@@ -160,21 +161,27 @@ def _moved(avatar, index, surface, k, weights, numbers, skin, base, baked) -> Me
 
 
 def replaced_chains(before: Avatar, parts: tuple[MeshPart, ...], skins: tuple[Skin, ...]) -> list[int]:
-    """Chains of the file that moved some vertex before and move none now: the new ones take their place."""
-    used_before, used_now = _weighted(before, before.parts, before.skins), _weighted(before, parts, skins)
-    gone = []
+    """Chains of the file that have lost nearly all their vertices to the fit: the new ones take their place.
+
+    A stray vertex of another mesh, a collar's for one, does not keep a chain: it follows the head from now on.
+    """
+    then, now = _pull(before, before.parts, before.skins), _pull(before, parts, skins)
+    found = []
     for number, chain in enumerate(before.hair.chains):
-        if used_before & set(chain.joints.tolist()) and not used_now & set(chain.joints.tolist()):
-            gone.append(number)
-    return gone
+        was = float(then[chain.joints].sum())
+        if was > 0.0 and now[chain.joints].sum() <= STRAYS * was:
+            found.append(number)
+    return found
 
 
-def _weighted(avatar: Avatar, parts, skins) -> set[int]:
-    nodes: set[int] = set()
+def _pull(avatar: Avatar, parts, skins) -> np.ndarray:
+    """(N,) sum of the weights that each node of the file has over all vertices."""
+    pull = np.zeros(len(avatar.skeleton))
     for part in parts:
-        used = np.unique(part.joints[part.weights > 0.0])
-        nodes.update(np.asarray(skins[part.skin].joints)[used].tolist())
-    return nodes
+        nodes = np.asarray(skins[part.skin].joints)[part.joints]
+        known = nodes < len(pull)
+        np.add.at(pull, nodes[known], part.weights[known])
+    return pull
 
 
 def kept_chains(rig: HairRig, gone: list[int]) -> list[Chain]:

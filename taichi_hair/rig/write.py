@@ -8,15 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ..avatar.description import Avatar, MeshPart
+from ..avatar.description import Avatar, MeshPart, Skin
 from ..avatar.document import Document, parse_document
 from ..avatar.errors import AssetError
 from ..avatar.gltf import glb_bytes, write_whole
 from ..avatar.saving import spring_members, to_bytes, with_members
 from .fitted import FittedRig
 
-FLOAT, BYTE, SHORT = 5126, 5121, 5123
-VERTICES = 34962  # bufferView.target of vertex attributes
+CHANGED = ("nodes", "meshes", "skins", "materials", "scenes", "accessors", "bufferViews")
+FLOAT, BYTE, SHORT, WORD = 5126, 5121, 5123, 5125
+VERTICES, INDICES = 34962, 34963  # bufferView.target of vertex attributes and of triangles
 
 
 def write_rig(rig: FittedRig, path) -> Path:
@@ -37,14 +38,13 @@ def rig_bytes(rig: FittedRig) -> bytes:
     if base.vrm == "0.x":
         where = "VRM.secondaryAnimation"
         raise AssetError(base.file, where, "a VRM 0.x file, which cannot hold chains of this kind", "VRM 1.0 or glTF")
-    if len(avatar.parts) != len(base.parts):
-        raise AssetError(base.file, "meshes", "hair brought from another file", "hair that was fitted in this one")
     document = parse_document(to_bytes(replace(base, hair=base.document.cache.get("hair", base.hair))), base.file)
     content = copy.deepcopy(document.json)
     store = _Store(content, bytes(document.binary or b""))
     _nodes(content, base, avatar)
     _meshes(content, store, base, avatar)
-    changed = {key: content[key] for key in ("nodes", "meshes", "skins", "accessors", "bufferViews") if key in content}
+    _added(content, store, base, avatar)
+    changed = {key: content[key] for key in CHANGED if content.get(key) != document.json.get(key)}
     changed |= spring_members(content, rig)
     changed["buffers"] = store.buffers()
     return glb_bytes(with_members(document.json_text, changed), store.data)
@@ -94,7 +94,7 @@ def _nodes(content: dict, base: Avatar, avatar: Avatar) -> None:
 def _meshes(content: dict, store: _Store, base: Avatar, avatar: Avatar) -> None:
     """New skins for the mesh nodes that were fitted, weights for their primitives, places where they were baked."""
     by_mesh: dict[int, list[int]] = {}
-    for index, (old, new) in enumerate(zip(base.parts, avatar.parts, strict=True)):
+    for index, (old, new) in enumerate(zip(base.parts, avatar.parts, strict=False)):
         if new is not old:
             by_mesh.setdefault(new.mesh, []).append(index)
     for mesh, parts in by_mesh.items():
@@ -104,20 +104,66 @@ def _meshes(content: dict, store: _Store, base: Avatar, avatar: Avatar) -> None:
             found = f"mesh {mesh}, which {len(users)} nodes show"
             raise AssetError(base.file, f"meshes[{mesh}]", found, "a mesh of one node")
         holder = holders.pop()
-        skin = avatar.skins[avatar.parts[parts[0]].skin]
-        binds = np.swapaxes(np.asarray(skin.inverse_bind, dtype=np.float64), 1, 2)
-        binds[:, :3, 3], binds[:, 3, 3] = 0.0, 1.0
-        matrices = store.add(binds.reshape(-1, 16).astype(np.float32), "MAT4", FLOAT, None)
-        content.setdefault("skins", []).append(
-            {
-                "name": f"{avatar.parts[parts[0]].name}_fitted",
-                "joints": [int(j) for j in skin.joints],
-                "inverseBindMatrices": matrices,
-            }
-        )
-        content["nodes"][holder]["skin"] = len(content["skins"]) - 1
+        first = avatar.parts[parts[0]]
+        content["nodes"][holder]["skin"] = _skin(content, store, avatar.skins[first.skin], first.name)
         for index in parts:
             _primitive(content, store, base, base.parts[index], avatar.parts[index])
+
+
+def _skin(content: dict, store: _Store, skin: Skin, name: str) -> int:
+    """Number of a new skin in the file."""
+    binds = np.swapaxes(np.asarray(skin.inverse_bind, dtype=np.float64), 1, 2)
+    binds[:, :3, 3], binds[:, 3, 3] = 0.0, 1.0
+    matrices = store.add(binds.reshape(-1, 16).astype(np.float32), "MAT4", FLOAT, None)
+    joints = [int(j) for j in skin.joints]
+    content.setdefault("skins", []).append(
+        {"name": f"{name}_fitted", "joints": joints, "inverseBindMatrices": matrices}
+    )
+    return len(content["skins"]) - 1
+
+
+def _added(content: dict, store: _Store, base: Avatar, avatar: Avatar) -> None:
+    """Meshes that came from another character, each with a node, a skin and a plain material of its own."""
+    for part in avatar.parts[len(base.parts) :]:
+        material = avatar.materials[part.material]
+        plain = {"baseColorFactor": [float(v) for v in material.base_color], "metallicFactor": 0.0}
+        entry = {"name": material.name, "pbrMetallicRoughness": plain, "doubleSided": bool(material.double_sided)}
+        content.setdefault("materials", []).append(entry)
+        places = np.asarray(part.positions, dtype=np.float32)
+        bounds = {"min": [float(v) for v in places.min(axis=0)], "max": [float(v) for v in places.max(axis=0)]}
+        normals = np.asarray(part.normals, dtype=np.float32)
+        primitive = {
+            "attributes": {
+                "POSITION": store.add(places, "VEC3", FLOAT, VERTICES, **bounds),
+                "NORMAL": store.add(normals, "VEC3", FLOAT, VERTICES),
+                **_influences(store, part),
+            },
+            "indices": store.add(part.triangles.astype(np.uint32).reshape(-1), "SCALAR", WORD, INDICES),
+            "material": len(content["materials"]) - 1,
+        }
+        content.setdefault("meshes", []).append({"name": part.name, "primitives": [primitive]})
+        skin = _skin(content, store, avatar.skins[part.skin], part.name)
+        content["nodes"].append({"name": f"{part.name}_mesh", "mesh": len(content["meshes"]) - 1, "skin": skin})
+        scene = content["scenes"][content.get("scene", 0)]
+        scene["nodes"] = [*scene.get("nodes", []), len(content["nodes"]) - 1]
+
+
+def _influences(store: _Store, part: MeshPart) -> dict:
+    """JOINTS_n and WEIGHTS_n of a part, as many sets as carry weight."""
+    width = -(-part.joints.shape[1] // 4) * 4
+    pad = ((0, 0), (0, width - part.joints.shape[1]))
+    joints, weights = np.pad(part.joints, pad), np.pad(part.weights, pad).astype(np.float32)
+    weights /= weights.sum(axis=1, keepdims=True)
+    joints = np.where(weights > 0.0, joints, 0)
+    kind, component = (np.uint8, BYTE) if joints.max(initial=0) < 256 else (np.uint16, SHORT)
+    attributes = {}
+    for k in range(width // 4):
+        block = slice(4 * k, 4 * k + 4)
+        if k and not weights[:, block].any():
+            continue
+        attributes[f"JOINTS_{k}"] = store.add(joints[:, block].astype(kind), "VEC4", component, VERTICES)
+        attributes[f"WEIGHTS_{k}"] = store.add(weights[:, block], "VEC4", FLOAT, VERTICES)
+    return attributes
 
 
 def _primitive(content: dict, store: _Store, base: Avatar, old: MeshPart, new: MeshPart) -> None:
@@ -130,18 +176,7 @@ def _primitive(content: dict, store: _Store, base: Avatar, old: MeshPart, new: M
     if new.joints is not old.joints or rigid:
         for name in [k for k in attributes if k.startswith(("JOINTS_", "WEIGHTS_"))]:
             del attributes[name]
-        width = -(-new.joints.shape[1] // 4) * 4
-        pad = ((0, 0), (0, width - new.joints.shape[1]))
-        joints, weights = np.pad(new.joints, pad), np.pad(new.weights, pad).astype(np.float32)
-        weights /= weights.sum(axis=1, keepdims=True)
-        joints = np.where(weights > 0.0, joints, 0)
-        kind, component = (np.uint8, BYTE) if joints.max(initial=0) < 256 else (np.uint16, SHORT)
-        for k in range(width // 4):
-            block = slice(4 * k, 4 * k + 4)
-            if k and not weights[:, block].any():
-                continue
-            attributes[f"JOINTS_{k}"] = store.add(joints[:, block].astype(kind), "VEC4", component, VERTICES)
-            attributes[f"WEIGHTS_{k}"] = store.add(weights[:, block], "VEC4", FLOAT, VERTICES)
+        attributes.update(_influences(store, new))
     if new.positions is not old.positions:
         if primitive.get("targets"):
             found = "morph targets on a mesh whose bind pose is not its rest pose"
