@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,9 @@ from . import __version__
 from .avatar.avatar import Avatar, load
 from .avatar.errors import AssetError
 from .avatar.samples import SAMPLES, sample
+from .bake import commands as bake_commands
+from .hair import HairRig
+from .rig import commands as rig_commands
 
 SOLVER_NAMES = ("rod", "arc", "spring-bone")
 MOTIONS = {"turn": "HeadTurn", "nod": "Nod", "tilt": "Tilt", "sideways": "Sideways", "run": "Run", "stop": "StopTurn"}
@@ -100,11 +104,15 @@ def _parser() -> argparse.ArgumentParser:
     view.add_argument("--solver", choices=SOLVER_NAMES, default="rod")
     _backend_option(view)
     view.set_defaults(run=_view)
+
+    rig_commands.add_parser(verbs)
+    bake_commands.add_parsers(verbs)
     return parser
 
 
 def _motion_options(parser: argparse.ArgumentParser, arms: float = 0.0) -> None:
     parser.add_argument("--motion", choices=MOTIONS, default="turn", help="what the head does (default: turn)")
+    parser.add_argument("--clip", help="an animation instead: a GLB, glTF, VRMA or BVH file, or a built-in clip's name")
     parser.add_argument("--seconds", type=float, help="how long (default: the motion's own length)")
     text = f"degrees that the arms are lowered from the file's pose (default {arms:g})"
     parser.add_argument("--arms", type=float, default=arms, help=text)
@@ -140,11 +148,35 @@ def _motion(args, avatar: Avatar):
     seconds = args.seconds
     if seconds is not None and not 0.1 <= seconds <= 3600.0:
         raise UsageError(f"--seconds: found {seconds:g}, wanted 0.1 to 3600")
+    if args.clip is not None:
+        return _clip_motion(args.clip, avatar, seconds)
     if not -90.0 <= args.arms <= 90.0:
         raise UsageError(f"--arms: found {args.arms:g}, wanted -90 to 90")
     kind = getattr(turn, MOTIONS[args.motion])
     length = {} if seconds is None else {"seconds": seconds}
     return kind(avatar, arms=args.arms, **length)
+
+
+def _clip_motion(name: str, avatar: Avatar, seconds: float | None):
+    from .motion.clip import load_clip
+    from .motion.retarget import retarget
+    from .motion.steps import CLIPS, made_clip
+
+    if name not in CLIPS and not Path(name).exists():
+        raise AssetError(name, "file", "nothing there", f"an animation file, or one of {', '.join(CLIPS)}")
+    motion = retarget(made_clip(name) if name in CLIPS else load_clip(name), avatar)
+    return motion if seconds is None else replace(motion, seconds=seconds)
+
+
+def _rig(avatar: Avatar, motion) -> HairRig:
+    """The hair to simulate: a clip that animates chains itself keeps them."""
+    rig = getattr(motion, "rig", avatar.hair)
+    left = len(avatar.hair.chains) - len(rig.chains)
+    if left:
+        err.print(f"{motion.name} animates {left} of {len(avatar.hair.chains)} chains itself: those are left to it")
+    if not rig.chains:
+        raise UsageError(f"--clip: {motion.name} animates every hair chain itself, wanted one that leaves some to simulate")
+    return rig
 
 
 def _start(name: str) -> None:
@@ -208,7 +240,8 @@ def _simulate(args) -> int:
     from .sim.crowd import Crowd
 
     crowd = Crowd(solver=args.solver, contact=args.contact)
-    ids = crowd.add(avatar, motion=motion)
+    rig = _rig(avatar, motion)
+    ids = crowd.add(avatar, rig, motion=motion)
     frames = round(motion.seconds * args.fps)
     t, positions = [0.0], [crowd.positions(ids)[0]]
     with _progress() as bar:
@@ -221,7 +254,7 @@ def _simulate(args) -> int:
     t = np.array(t)
     node = carrying_node(avatar)
     head = motion.worlds(t)[:, node] if node >= 0 else np.tile(np.eye(4), (len(t), 1, 1))
-    bones = np.array([avatar.skeleton.names[j] for j in avatar.hair.joints])
+    bones = np.array([avatar.skeleton.names[j] for j in rig.joints])
     _write_whole(
         target, lambda file: np.savez_compressed(file, t=t, positions=np.array(positions), bones=bones, head=head)
     )
@@ -239,7 +272,7 @@ def _measured(avatar: Avatar, motion, solvers, contact: bool):
             bar.update(task, completed=done, total=total, description=f"measuring {solver}".strip())
 
         return measure(
-            avatar, motion=motion, seconds=motion.seconds, solvers=solvers, contact=contact, progress=tell
+            avatar, _rig(avatar, motion), motion=motion, seconds=motion.seconds, solvers=solvers, contact=contact, progress=tell
         )
 
 
