@@ -18,6 +18,7 @@ from taichi_hair.avatar.skeleton import Skeleton
 from taichi_hair.motion.clip import Clip, KeyTrack, load_clip, load_clips
 from taichi_hair.motion.names import missing_required, roles_of, split
 from taichi_hair.motion.retarget import retarget
+from taichi_hair.motion.steps import made_clip
 
 X, Y, Z = np.eye(3)
 AVATARS = {
@@ -237,6 +238,29 @@ def test_a_face_up_flip_turns_the_head_upside_down(assets):
     up = motion.worlds(np.linspace(0.0, motion.seconds, 60))[:, head, :3, 1]
     rest_up = avatar.skeleton.rest_world[head, :3, 1]
     assert (up @ rest_up).min() < -0.9 and up[0] @ rest_up > 0.9
+
+
+def test_an_engine_that_drives_the_body_tick_by_tick_gets_the_same_hair():
+    from taichi_hair.sim.crowd import Crowd
+
+    avatar = sample("layered")
+    motion = retarget(made_clip("dance"), avatar, travel="remove")
+    crowd = Crowd()
+    (playing,) = crowd.add(avatar, avatar.hair, motion=motion)
+    (driven,) = crowd.add(avatar, avatar.hair)
+    crowd.drive(driven, motion.worlds([0.0])[0])
+    crowd.teleport(driven)
+    crowd.advance(1 / 120)
+    crowd.reset()
+    rest = np.linalg.norm(crowd.positions(driven)[0] - crowd.positions(playing)[0], axis=-1).max()
+    moved = 0.0
+    start = crowd.positions(playing)[0]
+    for tick in range(1, 121):
+        crowd.drive(driven, motion.worlds([tick / 120.0])[0])
+        crowd.advance(1 / 120)
+        moved = max(moved, np.linalg.norm(crowd.positions(playing)[0] - start, axis=-1).max())
+    apart = np.linalg.norm(crowd.positions(driven)[0] - crowd.positions(playing)[0], axis=-1).max()
+    assert rest < 1e-6 and moved > 0.1 and apart < 1e-4
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from .take import Seam, Take, Weight, in_place, posed, take, within
 from .tracks import Tracks, body_tracks, tracks_of
 from .vrma import Lean, lean, lean_pose, lean_tracks, vrma_bytes
 
+SPRINGS = "VRM players swing the file's own springs over these tracks: switch their spring bones off to see them"
 ENDINGS = (".glb", ".vrm", ".gltf", ".vrma")
 
 
@@ -107,6 +108,9 @@ def bake(
         data = vrma_bytes(bones, tracks, facts)
     else:
         data = with_animation(avatar, tracks, facts, path)
+    notes = [*(motion.notes if isinstance(motion, Retargeted) else ()), *taken.notes]
+    if bones is None and avatar.vrm is not None:
+        notes.append(SPRINGS)
     playback = played_back(data, path, avatar, taken, tracks, body, bones)
     write_unseen(path, data)
     return BakeReport(
@@ -126,7 +130,7 @@ def bake(
         playback_mm=playback,
         seam=taken.seam,
         bytes=len(data),
-        notes=(*(motion.notes if isinstance(motion, Retargeted) else ()), *taken.notes),
+        notes=tuple(notes),
     )
 
 

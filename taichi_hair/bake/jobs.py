@@ -174,9 +174,16 @@ def run(job: Job) -> dict:
     return row
 
 
-def _bake(job: Job) -> dict:
-    from ..sim.backend import init
+def _start() -> None:
+    from ..sim.backend import BackendError, init
 
+    try:
+        init("cpu", threads=1)
+    except BackendError:
+        pass  # this process runs on another device already, which does as well
+
+
+def _bake(job: Job) -> dict:
     options = job.options
     avatar, clip = _avatar(job.avatar), find_clips(job.clip)[job.index]
     motion = retarget(clip, avatar, travel=options.travel)
@@ -200,7 +207,7 @@ def _bake(job: Job) -> dict:
         tracks = write_retargeted(avatar, motion, job.output, options.fps)
         size = Path(job.output).stat().st_size
         return {**row, "body_tracks": tracks, "bytes": size, "notes": [*motion.notes, why]}
-    init("cpu", threads=1)
+    _start()
     made = bake(
         avatar,
         None,
