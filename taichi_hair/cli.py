@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = verbs.add_parser("demo", help="see hair move: a window, or pictures, a film and the table of measures")
     demo.add_argument("avatar", nargs="?", default="ponytail", help=known)
-    demo.add_argument("-o", "--output", default=".", help="folder for demo.png, demo.webp and demo.json (default: here)")
+    demo.add_argument("-o", "--output", default=".", help="folder for demo.png, .webp and .json (default: here)")
     demo.add_argument("--no-window", action="store_true", help="write files even where a display is set")
     demo.set_defaults(run=_demo)
 
@@ -133,7 +133,8 @@ def _avatar(name: str, *, hair: bool = True) -> Avatar:
         if not path.exists():
             raise AssetError(name, "file", "nothing there", f"an avatar file, or one of {', '.join(SAMPLES)}")
         if path.suffix.lower() not in SUFFIXES:
-            raise AssetError(name, "file name", f"the ending {path.suffix or 'none'!r}", f"one of {', '.join(SUFFIXES)}")
+            ending = f"the ending {path.suffix or 'none'!r}"
+            raise AssetError(name, "file name", ending, f"one of {', '.join(SUFFIXES)}")
         avatar = load(path)
     if hair and not avatar.hair.chains:
         raise AssetError(
@@ -175,7 +176,7 @@ def _rig(avatar: Avatar, motion) -> HairRig:
     if left:
         err.print(f"{motion.name} animates {left} of {len(avatar.hair.chains)} chains itself: those are left to it")
     if not rig.chains:
-        raise UsageError(f"--clip: {motion.name} animates every hair chain itself, wanted one that leaves some to simulate")
+        raise UsageError(f"--clip: {motion.name} animates every hair chain itself, wanted one that leaves some free")
     return rig
 
 
@@ -271,8 +272,9 @@ def _measured(avatar: Avatar, motion, solvers, contact: bool):
         def tell(done: int, total: int, solver: str) -> None:
             bar.update(task, completed=done, total=total, description=f"measuring {solver}".strip())
 
+        rig = _rig(avatar, motion)
         return measure(
-            avatar, _rig(avatar, motion), motion=motion, seconds=motion.seconds, solvers=solvers, contact=contact, progress=tell
+            avatar, rig, motion=motion, seconds=motion.seconds, solvers=solvers, contact=contact, progress=tell
         )
 
 
