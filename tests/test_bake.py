@@ -31,6 +31,8 @@ from taichi_hair.bake.take import end_points, take
 from taichi_hair.motion.clip import load_clip, load_clips
 from taichi_hair.motion.retarget import retarget
 from taichi_hair.motion.turn import HeadTurn
+from taichi_hair.rig.fit import fit_hair
+from taichi_hair.rig.write import rig_bytes
 
 NODE = os.environ.get("TAICHI_HAIR_NODE")
 needs_node = pytest.mark.skipif(
@@ -140,6 +142,16 @@ def test_files_of_others_come_back_byte_for_byte(assets, tmp_path, name):
     assert report.playback_mm < 0.1
     unchanged(source.read_bytes(), path.read_bytes())
     assert undo(path) == source.read_bytes()
+
+
+def test_a_fitted_rig_is_written_with_its_motion_and_undone_to_the_rig_alone(avatar, cycle, tmp_path):
+    rig = fit_hair(avatar, "ponytail", 4, refine=False)
+    for ending in (".vrm", ".vrma"):
+        report = bake(avatar, rig, cycle, tmp_path / f"fitted{ending}", fps=30.0)
+        assert report.playback_mm < 0.1 and report.hair_tracks == len(rig.joints)
+    path = tmp_path / "fitted.vrm"
+    assert len(load(path).skeleton) == len(rig.avatar.skeleton) > len(avatar.skeleton)
+    assert undo(path) == rig_bytes(rig)
 
 
 def test_an_animated_node_keeps_no_matrix_and_gets_it_back(cases, tmp_path):

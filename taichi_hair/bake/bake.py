@@ -16,12 +16,14 @@ from ..avatar.secondary_animation import HALF_TURN
 from ..avatar.skeleton import Skeleton
 from ..hair import HairRig
 from ..motion.body import Motion
+from ..motion.carried import carry
 from ..motion.clip import KeyTrack, clips_of
 from ..motion.played import Retargeted
+from ..rig.fitted import owner
 from ..version import __version__
 from .export import with_animation
 from .files import write_unseen
-from .take import Seam, Take, Weight, in_place, posed, take, within
+from .take import Seam, Take, Weight, in_place, played, posed, take, within
 from .tracks import Tracks, body_tracks, tracks_of
 from .vrma import Lean, lean, lean_pose, lean_tracks, vrma_bytes
 
@@ -86,6 +88,7 @@ def bake(
     rig = avatar.hair if rig is None else rig
     if not rig.chains:
         raise AssetError(avatar.file, "hair", "no chain", "at least one to bake")
+    avatar, motion = owner(avatar, rig), carry(motion, owner(avatar, rig).skeleton)
     taken = take(
         avatar, rig, motion, loop=loop, fps=fps, solver=solver, contact=contact, blend=blend, progress=progress
     )
@@ -107,8 +110,9 @@ def bake(
         facts["nodes"] = list(tracks.nodes)
         data = vrma_bytes(bones, tracks, facts)
     else:
-        data = with_animation(avatar, tracks, facts, path)
-    notes = [*(motion.notes if isinstance(motion, Retargeted) else ()), *taken.notes]
+        data = with_animation(avatar, tracks, facts, path, rig)
+    clip = played(motion)
+    notes = [*(clip.notes if clip is not None else ()), *taken.notes]
     if bones is None and avatar.vrm is not None:
         notes.append(SPRINGS)
     playback = played_back(data, path, avatar, taken, tracks, body, bones)
@@ -155,8 +159,9 @@ def locals_of(avatar: Avatar, worlds: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _not_authored(avatar: Avatar, motion: Motion) -> set[int]:
     """All nodes but those of chains that the clip animates."""
-    authored = motion.authored if isinstance(motion, Retargeted) else {}
-    return set(range(len(avatar.skeleton))) - {node for own in authored.values() for node in own}
+    clip = played(motion)
+    authored = clip.authored.values() if clip is not None else ()
+    return set(range(len(avatar.skeleton))) - {node for own in authored for node in own}
 
 
 def played_back(

@@ -16,6 +16,9 @@ from ..avatar.errors import AssetError
 from ..avatar.gltf import dump, glb_bytes
 from ..avatar.saving import member_spans, to_bytes
 from ..avatar.secondary_animation import HALF_TURN
+from ..hair import HairRig
+from ..rig.fitted import FittedRig
+from ..rig.write import rig_bytes
 from .splice import append_items, item_spans, remove_items, set_in_item, set_item
 from .tracks import Tracks
 
@@ -79,15 +82,15 @@ def animation_of(packer: Packer, tracks: Tracks, turned: dict[int, bool] | None 
     return {"name": tracks.name, "samplers": samplers, "channels": channels}
 
 
-def with_animation(avatar: Avatar, tracks: Tracks, facts: dict, path=None) -> bytes:
+def with_animation(avatar: Avatar, tracks: Tracks, facts: dict, path=None, rig: HairRig | None = None) -> bytes:
     """Bytes of the avatar's file with one more animation; what else the file holds keeps its bytes.
 
     `facts` go into the animation's extras. The ending of `path` decides between GLB and glTF; it must be the kind that
-    the avatar was read from, or .glb and .vrm for each other.
+    the avatar was read from, or .glb and .vrm for each other. A fitted `rig` is written into the file first.
     """
     if avatar.document is None:
         raise AssetError(str(path or avatar.name), "avatar", "an avatar that was not read from a file", "one that was")
-    base = to_bytes(avatar, path)
+    base = rig_bytes(rig) if isinstance(rig, FittedRig) else to_bytes(avatar, path)
     document = parse_document(base, avatar.file, Path(path) if path else avatar.document.path)
     text = document.json_text.decode("utf-8")
     lists = {name: len(document.json.get(name) or []) for name in ADDED}

@@ -11,7 +11,9 @@ from .. import rotations
 from ..avatar.avatar import Avatar
 from ..hair import HairRig
 from ..motion.body import Motion
+from ..motion.carried import Carried, carry
 from ..motion.played import Retargeted
+from ..rig.fitted import owner
 from ..sim.crowd import Crowd
 from ..sim.pose import apply_hair, local_rotations
 
@@ -75,15 +77,24 @@ class Ticks:
 
 def in_place(motion: Motion, loop: bool) -> Motion:
     """The motion as a loop needs it: a clip that walks away comes back to where it began."""
+    if isinstance(motion, Carried):
+        return replace(motion, motion=in_place(motion.motion, loop))
     if not isinstance(motion, Retargeted):
         return motion
     return replace(motion, loop=False, travel="close" if loop and motion.travel == "keep" else motion.travel)
 
 
+def played(motion: Motion) -> Retargeted | None:
+    """The retargeted clip that a motion is, or carries on to joints that were added later; None for other motions."""
+    inner = motion.motion if isinstance(motion, Carried) else motion
+    return inner if isinstance(inner, Retargeted) else None
+
+
 def is_cycle(motion: Motion) -> tuple[bool, str]:
     """Whether a motion ends as it begins, and a sentence on what is apart where it does not."""
-    if isinstance(motion, Retargeted):
-        r = motion.report
+    clip = played(motion)
+    if clip is not None:
+        r = clip.report
         return r.cycle, f"last pose to first: {r.gap_degrees:.1f} degrees in one joint, hips {r.gap_hips_mm:.0f} mm"
     ends = motion.worlds(np.array([0.0, motion.seconds]))
     moved = float(np.linalg.norm(ends[1, :, :3, 3] - ends[0, :, :3, 3], axis=-1).max(initial=0.0))
@@ -113,13 +124,15 @@ def take(
         raise ValueError(f"fps: found {fps:g}, wanted 5 to 240")
     if not motion.seconds > 0.0:
         raise ValueError(f"{motion.name}: a motion of {motion.seconds:g} s, wanted one with a length to bake")
+    avatar = owner(avatar, rig)
+    motion = carry(motion, avatar.skeleton)
     cycle, apart = is_cycle(motion)
     notes = []
     if loop and not cycle:
         notes.append(f"not a cycle, so it was recorded once ({apart})")
     loop = cycle if loop is None else bool(loop) and cycle
     motion = in_place(motion, loop)
-    keyed, weights, remarks = _yielding(avatar, rig, motion, blend or {})
+    keyed, weights, remarks = _yielding(rig, motion, blend or {})
     notes += remarks
     rig = keyed
     keys = max(1, round(motion.seconds * fps))
@@ -314,10 +327,10 @@ def end_points(rig: HairRig, worlds: np.ndarray) -> np.ndarray:
     return (frame[..., :3, :3] @ tails[..., None])[..., 0] + frame[..., :3, 3]
 
 
-def _yielding(avatar: Avatar, rig: HairRig, motion: Motion, blend: Mapping[str, Weight]):
+def _yielding(rig: HairRig, motion: Motion, blend: Mapping[str, Weight]):
     """The rig that is simulated, {chain of it: weight} of those that are blended, and what is to be said."""
-    authored = motion.authored if isinstance(motion, Retargeted) else {}
-    own = {avatar.hair.chains[c].name for c in authored}
+    clip = played(motion)
+    own = {clip.avatar.hair.chains[c].name for c in clip.authored} if clip is not None else set()
     unknown = set(blend) - {chain.name for chain in rig.chains}
     if unknown:
         raise ValueError(f"blend: no chain is named {', '.join(sorted(unknown))}")
@@ -338,7 +351,7 @@ def _blended(avatar, rig: HairRig, motion, turns, times, weights: Mapping[str, W
     """Rotations between the simulated (0) and the clip's own (1), chain by chain."""
     if not weights:
         return turns
-    own = motion.locals(within(times, motion.seconds))[1]
+    own = played(motion).locals(within(times, motion.seconds))[1]
     out = turns.copy()
     for (start, count), chain in zip(rig.spans, rig.chains, strict=True):
         weight = weights.get(chain.name)
