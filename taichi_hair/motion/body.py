@@ -13,7 +13,11 @@ from ..hair import HairRig
 
 
 class Motion(Protocol):
-    """Anything that can say where the nodes are at a time. A pure function: the same times give the same bits."""
+    """Anything that can say where the nodes are at a time. A pure function: the same times give the same bits.
+
+    A motion may also say what comes after its `seconds`: `loop` True, it goes round; False, the last pose stays. Such a
+    motion is kept on the device; any other is asked again and again while it plays.
+    """
 
     name: str
     seconds: float
@@ -30,6 +34,7 @@ class Still:
     skeleton: Skeleton
     name: str = "still"
     seconds: float = 1.0
+    loop: bool = True
 
     def worlds(self, times: np.ndarray) -> np.ndarray:
         return np.broadcast_to(self.skeleton.rest_world, (len(times), *self.skeleton.rest_world.shape))

@@ -73,6 +73,12 @@ class HeadMotion:
     seconds: float = 12.0
     arms: float = 0.0
     name = "still"
+    over = 0.0  # seconds after which the body keeps still; None where it never does
+
+    @property
+    def loop(self) -> bool | None:
+        """False where the last pose stays after `seconds`; None where the motion goes on."""
+        return False if self.over is not None and self.over <= self.seconds else None
 
     def turn(self, times: np.ndarray) -> np.ndarray:
         """(T, 4) rotation of the head."""
@@ -115,6 +121,7 @@ class HeadTurn(HeadMotion):
     0.5 Hz, with ramps of 0.25 s."""
 
     name = "turn"
+    over = 4.0
 
     def turn(self, times: np.ndarray) -> np.ndarray:
         phase = 2.0 * np.pi * 0.5 * times
@@ -131,6 +138,7 @@ class Nod(HeadMotion):
     """A deep nod: pitch 26 degrees at 0.7 Hz for 4 s, then rest."""
 
     name = "nod"
+    over = 4.0
 
     def turn(self, times: np.ndarray) -> np.ndarray:
         pitch = window(times, 4.0) * np.radians(26.0) * np.sin(2.0 * np.pi * 0.7 * times)
@@ -143,6 +151,7 @@ class Tilt(HeadMotion):
 
     degrees: float = 30.0
     name = "tilt"
+    over = 0.5
 
     def turn(self, times: np.ndarray) -> np.ndarray:
         u = np.clip(np.asarray(times) / 0.5, 0.0, 1.0)
@@ -155,6 +164,7 @@ class Sideways(HeadMotion):
     """The body sways 15 cm sideways at 0.8 Hz and 8 cm fore and aft at 1.1 Hz for 4 s, then rests."""
 
     name = "sideways"
+    over = 4.0
 
     def shift(self, times: np.ndarray) -> np.ndarray:
         size = window(times, 4.0)
@@ -168,6 +178,7 @@ class Run(HeadMotion):
     """A run of 4 s at 3 m/s, 2.7 steps a second with a bounce of 4 cm and a slight roll and yaw; then it stops."""
 
     name = "run"
+    over = 4.0
 
     def turn(self, times: np.ndarray) -> np.ndarray:
         size = window(times, 4.0)
@@ -191,6 +202,7 @@ class StopTurn(HeadMotion):
 
     seconds: float = 6.0
     name = "stop"
+    over = 0.4
 
     def turn(self, times: np.ndarray) -> np.ndarray:
         u = np.clip(np.asarray(times) / 0.4, 0.0, 1.0)
@@ -204,6 +216,7 @@ class Sine(HeadMotion):
 
     hertz: float = 1.0
     name = "sine"
+    over = None
 
     def turn(self, times: np.ndarray) -> np.ndarray:
         yaw = np.clip(np.asarray(times) / 0.25, 0.0, 1.0) * np.radians(15.0)

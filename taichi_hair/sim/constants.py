@@ -13,7 +13,8 @@ from ..motion.body import Frames, anchors, frames, mean_scale
 from ..rig.parameters import arc_parameters, rod_parameters
 from ..rig.shapes import gap
 from . import layout as row
-from .solvers.kinds import ARC, ROD, SPRING_BONE
+from .solvers.kinds import ARC, MASS_SPRING, ROD, SPRING_BONE
+from .solvers.mass_spring import springs
 from .solvers.rod import factors
 
 
@@ -95,10 +96,12 @@ def build(
     sag_free: bool,
     keep_overlap: bool = True,
     measured: bool = True,
+    ticks: int = 1,
 ) -> RigConstants:
     """Constants of a rig for ticks of h seconds.
 
     keep_overlap: what overlaps in the rest pose may go on so. measured: `spring-bone` measures bones in each tick.
+    ticks: of the crowd that are one of this rig's.
     """
     pairs_of_anchor, chain_anchor = anchors(rig)
     rest_frames: Frames = frames(skeleton, rig, skeleton.rest_world[None])
@@ -151,6 +154,7 @@ def build(
         way = _path(rig, c)
         span[:, c] = [count, c, stride, len(pair), len(chain.colliders), len(allowance), len(path), len(way)]
         path += way
+        chain_rows[row.TICKS, c] = ticks
         chain_rows[row.REACH, c] = lengths.sum() + radii.max(initial=0.0)
         for b in chain.colliders:
             collider = rig.colliders[b]
@@ -200,4 +204,7 @@ def _parameters(
     chain_row[row.MEMORY] = constants.memory if solver == ROD else float(measured)
     chain_row[row.GRAVITY : row.GRAVITY + 3] = rod.gravity if solver == ROD else arc.gravity
     keep = {ARC: np.exp(-arc.damping * h), ROD: constants.keep, SPRING_BONE: 1.0 - chain.drag}
-    joint[row.KEEP] = keep[solver]
+    if solver == MASS_SPRING:
+        joint[row.PULL], joint[row.KEEP] = springs(len(chain), h)
+    else:
+        joint[row.KEEP] = keep[solver]

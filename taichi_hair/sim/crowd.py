@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import logging
 import weakref
+from time import perf_counter
 
 import numpy as np
 
 from ..avatar.avatar import Avatar
 from ..hair import HairRig
-from ..motion.body import Frames, Motion, Still
-from ..motion.carried import carry, lengthened
-from ..motion.track import Track
+from ..motion.body import Motion
+from ..motion.carried import lengthened
 from ..rig.fitted import owner
 from . import layout as row
+from .baked import FASTEST
 from .constants import build
-from .launch import anchor_records, collider_records, collider_sizes, jumps, rest_state
+from .launch import collider_sizes
+from .layout import ONE
+from .lod import DISTANCES, LEVELS, Budget, by_distance, screen_size
 from .member import Kind, Member
-from .pose import apply_hair, local_rotations
+from .playing import Playing
+from .reading import Readers
+from .roster import Roster
 from .solvers.kinds import CONTACTS, SOLVERS
-from .solvers.step import run_frame, run_phases
-from .storage import read, shared_storage, write
+from .solvers.step import carry_frozen, run_frame, run_phases
+from .start import give_back, placements, release, start
+from .storage import shared_storage, write_columns
 from .ticks import Clock, Step
 
 log = logging.getLogger("taichi_hair")
 
+SERIAL_MEMBERS = 100  # the same for posing them
 BONE_LENGTHS = ("measured", "exact")
 SERIAL_FAMILIES = 1200  # below it, waking a second CPU thread costs more than it saves (measured, see benchmarks)
 
 
-class Crowd:
+class Crowd(Readers):
     """Hair of many avatars under one solver.
 
     solver: "rod" (ours), "arc" (the published update) or "spring-bone" (VRM 1.0 reference). contact: "segment" (whole
@@ -66,10 +73,14 @@ class Crowd:
         self.clock = Clock(rate)
         self._storage = shared_storage()
         self._members: dict[int, Member] = {}
-        self._kinds: dict[tuple[int, int], Kind] = {}
+        self._kinds: dict[tuple[int, int, int], Kind] = {}
+        self._families = Roster(2)  # FAMILY_START and FAMILY_SIZE of every chain family that is simulated
+        self._frozen = Roster(2)  # families that are only carried
+        self._playing = Playing(self._storage, self.clock)
+        self._budget: Budget | None = None
+        self._frame_ms = 0.0  # host time of the last frame, the device's included
         self._next = 0
-        self._list_families()
-        weakref.finalize(self, _release, self._storage, self._members, self._kinds)
+        weakref.finalize(self, release, self._storage, self._playing, self._members, self._kinds)
 
     @property
     def time(self) -> float:
@@ -84,7 +95,7 @@ class Crowd:
     @property
     def problems(self) -> dict[int, str]:
         """Members whose input was not finite in the last frame: they keep their last good state."""
-        return {i: m.problem for i, m in self._members.items() if m.problem}
+        return {i: m.problem for i, m in self._playing.hosted.items() if m.problem}
 
     def add(
         self,
@@ -94,60 +105,180 @@ class Crowd:
         count: int = 1,
         motion: Motion | None = None,
         at: np.ndarray | None = None,
+        phase: float | np.ndarray = 0.0,
+        speed: float | np.ndarray = 1.0,
     ) -> np.ndarray:
-        """Add `count` members of one avatar; returns their ids (count,).
+        """Add `count` members of one avatar; returns their ids (count,), which are a group to pass to every other call.
 
         rig: the file's own hair unless given. motion: plays from now on; without one the avatar stands in its rest pose
-        until `drive` is called. at: (3,) or (count, 3) positions in metres, or (4, 4) or (count, 4, 4) placements.
+        until `play` or `drive` is called. at: (3,) or (count, 3) positions in metres, or (4, 4) or (count, 4, 4)
+        placements. phase: seconds, and speed: motion seconds a second, of the motion, one for all or (count,).
         """
         rig = avatar.hair if rig is None else rig
         avatar = owner(avatar, rig)
         kind = self._kind(avatar, rig)
-        motion = carry(motion or Still(avatar.skeleton), avatar.skeleton)
-        track = Track(motion, avatar.skeleton, rig, self.clock.rate)
-        placements = _placements(at, count)
-        ids = []
+        places = placements(at, count)
+        members = []
         pools = self._storage.state_pools
-        for placement in placements:
-            member = Member(kind, placement, track)
-            member.start_tick = self.clock.ticks
+        for placement in places:
+            member = Member(kind, placement)
             member.joint = pools["joint"].take(kind.constants.joint.shape[1])
             member.slot = pools["slot"].take(len(kind.constants.chain_anchor))
             member.anchor = pools["anchor"].take(kind.constants.anchors)
             member.collider = pools["collider"].take(len(rig.colliders))
-            self._members[self._next] = member
-            ids.append(self._next)
-            self._next += 1
+            members.append(member)
         self._storage.grow_state()
-        for i in ids:
-            self._start(self._members[i])
-        self._list_families()
-        return np.array(ids, dtype=np.int64)
+        ids = np.arange(self._next, self._next + count, dtype=np.int64)
+        self._next += count
+        self._members.update(zip(ids.tolist(), members, strict=True))
+        self._playing.cast({i: self._members[i] for i in ids.tolist()}, motion, phase, speed)
+        self._start(members)
+        for i, member in zip(ids.tolist(), members, strict=True):
+            self._simulate(i, member)
+        return ids
 
     def remove(self, ids) -> None:
         """Take members out; their columns are used again by the next of the same kind."""
         for i in self._wanted(ids):
-            _give_back(self._storage, self._members.pop(i))
-        self._list_families()
+            member = self._members.pop(i)
+            self._rest(i)
+            self._playing.uncast(i, member)
+            self._playing.rushed.pop(i, None)
+            give_back(self._storage, member)
+
+    def play(
+        self, ids, motion: Motion | None, *, phase: float | np.ndarray = 0.0, speed: float | np.ndarray = 1.0
+    ) -> None:
+        """Other motions from now on; hair is carried over rigidly. `phase` and `speed` as in `add`."""
+        wanted = self._wanted(ids)
+        before = [self._members[i].before(self.clock.ticks) for i in wanted]
+        self._playing.cast({i: self._members[i] for i in wanted}, motion, phase, speed)
+        for i, last in zip(wanted, before, strict=True):
+            member = self._members[i]
+            member.teleported = True
+            member.keep(last)
+            anchors = member.anchor + np.arange(member.kind.constants.anchors)
+            write_columns(self._storage.state.attach, last.rotation[0].T, anchors)
+        self._tell(wanted)
+
+    def pause(self, ids=None) -> None:
+        """Let time stand still for members: body and hair."""
+        for i in self._wanted(ids):
+            member = self._members[i]
+            member.count(self.clock.ticks)
+            if member.paused_scale is None:
+                member.paused_scale, member.time_scale = member.time_scale, 0
+        self._tell(ids)
+
+    def resume(self, ids=None) -> None:
+        """Go on after `pause`."""
+        for i in self._wanted(ids):
+            member = self._members[i]
+            member.count(self.clock.ticks)
+            if member.paused_scale is not None:
+                member.time_scale, member.paused_scale = member.paused_scale, None
+        self._tell(ids)
+
+    def set_time_scale(self, ids, scale: float) -> None:
+        """Slow or fast motion, 0 to 4: whole ticks come less or more often, so that each still means the same."""
+        if not 0.0 <= scale <= FASTEST:
+            raise ValueError(f"time scale: found {scale}, wanted 0 to {FASTEST:g}")
+        for i in self._wanted(ids):
+            member = self._members[i]
+            if member.clip is None:
+                raise ValueError(f"time scale: the body of member {i} is not on the device, its owner sets its time")
+            member.count(self.clock.ticks)
+            member.time_scale, member.paused_scale = round(scale * ONE), None
+            self._playing.rush(i, member)
+        self._tell(ids)
+
+    def set_visible(self, ids, visible: bool) -> None:
+        """What nobody sees is not simulated. Hair that comes back was carried rigidly: no catching up, no jump."""
+        wanted = self._wanted(ids)
+        for i in wanted:
+            member = self._members[i]
+            if member.hidden != (not visible):
+                member.hidden = not visible
+                if visible:
+                    member.teleported = True
+                    self._simulate(i, member)
+                else:
+                    self._rest(i)
+        self._tell(wanted)
+
+    def set_level(self, ids, level: str) -> None:
+        """Level of detail: "full", "half" (half as many ticks), "frozen" (rigid with the head) or "culled" (nothing).
+
+        The hair goes on from where it is: no level has a shape of its own to jump to.
+        """
+        if level not in LEVELS:
+            raise ValueError(f"level: {level!r} is unknown, wanted one of {', '.join(LEVELS)}")
+        if level == "half" and self.solver == "spring-bone":
+            raise ValueError("level: half the ticks would be another motion under spring-bone, wanted full or frozen")
+        changed = [i for i in self._wanted(ids) if self._members[i].level != level]
+        for i in changed:
+            m = self._members[i]
+            m.count(self.clock.ticks)
+            frozen, m.level = m.level == "frozen", level
+            m.frozen = level == "frozen"
+            stride = 2 if level == "half" and m.clip is not None else 1
+            if stride != m.stride:
+                m.stride = stride
+                kind = self._kind_at(m.kind.avatar, m.kind.rig, stride)
+                columns = m.slot + np.arange(len(m.kind.constants.chain_anchor))
+                write_columns(self._storage.state.slot, kind.column + columns[None] - m.slot, columns, row.MODEL)
+            if frozen != m.frozen and level != "culled":
+                self._rest(i)
+                self._simulate(i, m)
+        self._tell(changed)
+        self.set_visible(changed, level != "culled")
+
+    def look_from(self, eye: np.ndarray, *, limits=DISTANCES) -> None:
+        """Levels by distance, metres, from a place (3,) in the world; by the budget where one is set."""
+        ids = list(self._members)
+        if not ids:
+            return
+        level = np.array([LEVELS.index(self._members[i].level) for i in ids])
+        distance = np.linalg.norm(self.places(ids) - np.asarray(eye, dtype=np.float64), axis=1)
+        if self._budget is None:
+            wanted = by_distance(distance, level, limits)
+        elif self._budget.spent(self._frame_ms, level):
+            wanted = self._budget.choose(screen_size(distance), level)
+        else:
+            return
+        for k in np.unique(wanted[wanted != level]):
+            self.set_level(np.array(ids)[(wanted == k) & (wanted != level)], LEVELS[k])
+
+    def budget(self, milliseconds: float | None) -> None:
+        """Let `look_from` keep frames within that time; None lets it go by distance again."""
+        self._budget = None if milliseconds is None else Budget(milliseconds)
+
+    def levels(self, ids=None) -> list[str]:
+        """Level of detail of each member."""
+        return [self._members[i].level for i in self._wanted(ids)]
 
     def reset(self, ids=None) -> None:
         """Hair at rest on the present pose; motions start again from their beginning."""
-        for i in self._wanted(ids):
-            self._members[i].start_tick = self.clock.ticks
-            self._start(self._members[i])
+        members = [self._members[i] for i in self._wanted(ids)]
+        for m in members:
+            m.start_tick = m.since = self.clock.ticks
+            m.phase = m.owed = m.played = 0
+        self._start(members)
 
     def teleport(self, ids, at: np.ndarray | None = None) -> None:
         """Announce a jump: in the next tick the hair is carried rigidly. `at` moves the members as in `add`."""
         wanted = self._wanted(ids)
-        placements = _placements(at, len(wanted)) if at is not None else [None] * len(wanted)
-        for i, placement in zip(wanted, placements, strict=True):
+        places = placements(at, len(wanted)) if at is not None else [None] * len(wanted)
+        for i, placement in zip(wanted, places, strict=True):
             self._members[i].teleported = True
             if placement is not None:
                 self._members[i].placement = placement
+        self._tell(wanted)
 
     def drive(self, member: int, worlds: np.ndarray) -> None:
         """World matrices (N, 4, 4) of an engine that owns the body; the next ticks interpolate towards them."""
-        m = self._members[self._wanted(member)[0]]
+        i = self._wanted(member)[0]
+        m = self._members[i]
         worlds = np.asarray(worlds, dtype=np.float64)
         base = getattr(m.kind.rig, "base", None)
         if base is not None and worlds.shape == (len(base.skeleton), 4, 4):
@@ -155,110 +286,53 @@ class Crowd:
         wanted = (len(m.kind.avatar.skeleton), 4, 4)
         if worlds.shape != wanted:
             raise ValueError(f"drive: worlds have shape {worlds.shape}, wanted {wanted}")
-        m.track = None
+        if m.clip is not None or m.track is not None:
+            m.keep(m.before(self.clock.ticks))
+            m.teleported = m.teleported or m.told_to_jump == self.clock.ticks
+            self._playing.uncast(i, m)
+            self._playing.hosted[i] = m
         m.drive(worlds)
 
     def advance(self, dt: float) -> Step:
         """Run the whole ticks that dt seconds complete. A hitch runs at most 0.25 s and is logged."""
+        begin = perf_counter()
         start = self.clock.ticks
         step = self.clock.advance(dt)
         if step.dropped > 0.0:
             log.warning("a frame of %.3f s is a hitch: %.3f s of it were dropped", dt, step.dropped)
         done = 0
-        for member in self._members.values():
+        for member in self._playing.hosted.values():
             member.problem = None
+        parts = self._playing.parts()
+        if parts > 1:
+            for k in range(step.ticks * parts):
+                self._launch(start + k // parts, 1, step.ticks - k // parts, k % parts > 0)
+            done = step.ticks
         while done < step.ticks:
             ticks = min(step.ticks - done, row.TICKS_PER_LAUNCH)
-            self._launch(start + done, ticks, step.ticks - done)
+            self._launch(start + done, ticks, step.ticks - done, False)
             done += ticks
         if step.ticks:
-            for member in self._members.values():
+            for member in self._playing.hosted.values():
                 member.pending = None
+        self._frame_ms = 1e3 * (perf_counter() - begin)
         return step
-
-    def positions(self, ids=None, *, interpolated: bool = False) -> np.ndarray:
-        """(M, S, 3) float64 world end points of every segment, metres, in the order of the rig's joints.
-
-        All ids must be of one kind. interpolated: on the way between the last two ticks, for display.
-        """
-        members = self._same_kind(ids)
-        columns = np.concatenate([m.joint + m.kind.constants.columns for m in members])
-        local = read(self._storage.state.joint, columns, row.POSITION, 3).T.astype(np.float64)
-        if interpolated:
-            before = read(self._storage.state.joint, columns, row.BEFORE, 3).T.astype(np.float64)
-            local = before + (local - before) * self.clock.fraction
-        local = local.reshape(len(members), -1, 3)
-        for k, m in enumerate(members):
-            anchors = np.repeat(m.kind.constants.chain_anchor, m.kind.rig.spans[:, 1])
-            local[k] += m.before.position[0, anchors] + m.placement[:3, 3]
-        return local
-
-    def roots(self, ids=None) -> np.ndarray:
-        """(M, C, 3) float64 world positions of the joint of each chain's first segment, metres."""
-        members = self._same_kind(ids)
-        out = []
-        for m in members:
-            columns = m.slot + np.arange(len(m.kind.constants.chain_anchor))
-            local = read(self._storage.state.chain, columns, row.ROOT_BEFORE, 3).T.astype(np.float64)
-            out.append(local + m.before.position[0, m.kind.constants.chain_anchor] + m.placement[:3, 3])
-        return np.array(out)
-
-    def elapsed(self, member: int) -> float:
-        """Seconds of its motion that a member has played."""
-        return (self.clock.ticks - self._members[self._wanted(member)[0]].start_tick) / self.clock.rate
-
-    def body(self, member: int) -> np.ndarray:
-        """(N, 4, 4) placed world matrices of the body at the last tick, hair in its rest pose."""
-        m = self._members[self._wanted(member)[0]]
-        if m.track is not None:
-            worlds = m.track.motion.worlds(np.array([self.elapsed(member)]))[0]
-        else:
-            worlds = m.worlds
-        return m.placement @ worlds
-
-    def pose(self, member: int) -> np.ndarray:
-        """(N, 4, 4) world matrices of all nodes with the hair where it is."""
-        m = self._members[self._wanted(member)[0]]
-        return apply_hair(m.kind.avatar.skeleton, m.kind.rig, self.body(member), self.positions(member)[0])
-
-    def rotations(self, ids=None) -> np.ndarray:
-        """(M, S, 4) local rotations, xyzw, of the rig's joints."""
-        wanted = self._wanted(ids)
-        kind = self._same_kind(ids)[0].kind
-        return np.array([local_rotations(kind.avatar.skeleton, kind.rig, self.pose(i)) for i in wanted])
-
-    def overlaps(self, member: int) -> list[tuple[str, str, float]]:
-        """(joint, collider, metres) that overlap in the rest pose; contact keeps that much allowance."""
-        kind = self._members[self._wanted(member)[0]].kind
-        names = kind.avatar.skeleton.names
-        joints = kind.rig.joints
-        return [(names[joints[s]], kind.rig.colliders[b].name, deep) for s, b, deep in kind.constants.overlaps]
 
     # ---- inside ----
 
-    def _wanted(self, ids) -> list[int]:
-        wanted = list(self._members) if ids is None else [int(i) for i in np.atleast_1d(ids)]
-        for i in wanted:
-            if i not in self._members:
-                raise KeyError(f"crowd: there is no member {i}")
-        return wanted
-
-    def _same_kind(self, ids) -> list[Member]:
-        members = [self._members[i] for i in self._wanted(ids)]
-        if not members:
-            raise KeyError("crowd: no members")
-        if any(m.kind is not members[0].kind for m in members):
-            raise ValueError("crowd: ids of different avatars or rigs in one call, wanted ids of one kind")
-        return members
-
     def _kind(self, avatar: Avatar, rig: HairRig) -> Kind:
-        key = (id(avatar), id(rig))
+        return self._kind_at(avatar, rig, 1)
+
+    def _kind_at(self, avatar: Avatar, rig: HairRig, stride: int) -> Kind:
+        """The constants of an avatar whose ticks are `stride` of the crowd's."""
+        key = (id(avatar), id(rig), stride)
         if key not in self._kinds:
             c = build(
                 avatar.skeleton,
                 rig,
                 solver=SOLVERS[self.solver],
-                h=self.clock.tick,
+                h=self.clock.tick * stride,
+                ticks=stride,
                 sag_free=self.sag_free,
                 keep_overlap=self.keep_overlap,
                 measured=self.bone_length == "measured",
@@ -272,101 +346,41 @@ class Crowd:
             self._kinds[key] = Kind(avatar, rig, c, column, centered, collider_sizes(rig.colliders))
         return self._kinds[key]
 
-    def _start(self, m: Member) -> None:
+    def _start(self, members: list[Member]) -> None:
+        start(self._storage, members, self.clock.ticks)
+        self._playing.store.write_pilots([m for m in members if m.clip is not None])
+
+    def _tell(self, ids) -> None:
+        self._playing.tell({i: self._members[i] for i in self._wanted(ids)})
+
+    def _simulate(self, i: int, m: Member) -> None:
         c = m.kind.constants
-        if m.track is not None:
-            tick = self.clock.ticks - m.start_tick
-            m.before = m.placed(m.track.ticks(tick, tick + 1))
-        joint, chain = rest_state(c.joint, c.chain, c.chain_anchor, m.before)
-        write(self._storage.state.joint, joint, m.joint)
-        write(self._storage.state.chain, chain, m.slot)
-        count = len(c.chain_anchor)
-        slot = np.zeros((row.STATE_SLOT_ROWS, count))
-        slot[row.MODEL] = m.kind.column + np.arange(count)
-        slot[row.START] = m.joint + np.arange(count)
-        slot[row.STRIDE] = count
-        slot[row.ANCHOR] = m.anchor + c.chain_anchor
-        slot[row.COLLIDERS] = m.collider
-        slot[row.BLOCK] = m.joint
-        write(self._storage.state.slot, slot, m.slot)
-        m.teleported = False
+        if len(c.sizes):
+            first = m.slot + np.cumsum(c.sizes) - c.sizes
+            (self._frozen if m.frozen else self._families).add(i, np.stack([first, c.sizes]))
+        self._playing.pose(i, m)
 
-    def _list_families(self) -> None:
-        members = self._members.values()
-        order = np.concatenate([np.zeros(0, dtype=np.int64), *[m.slot + m.kind.constants.order for m in members]])
-        sizes = np.concatenate([np.zeros(0, dtype=np.int64), *[m.kind.constants.sizes for m in members]])
-        self._families = np.zeros((row.FAMILY_ROWS, len(order)), dtype=np.int64)
-        self._families[row.FAMILY_START, : len(sizes)] = np.cumsum(sizes) - sizes
-        self._families[row.FAMILY_SIZE, : len(sizes)] = sizes
-        self._families[row.FAMILY_ORDER] = order
-        self._family_count = len(sizes)
+    def _rest(self, i: int) -> None:
+        self._families.remove(i)
+        self._frozen.remove(i)
+        self._playing.active.remove(i)
 
-    def _launch(self, tick: int, ticks: int, left: int) -> None:
-        members = [m for m in self._members.values() if m.kind.constants.anchors]
-        if not members:
-            return
-        anchors, colliders, anchor_columns, collider_columns = [], [], [], []
-        for m in members:
-            following: Frames = m.frames(tick, ticks, left)
-            held = not following.finite()
-            if held:
-                m.problem = "its pose is not finite: the last good state is kept"
-                following = m.before.repeated(ticks)
-            rigid = jumps(m.before, following)
-            rigid[0] |= m.teleported
-            record = anchor_records(m.before, following, rigid, m.kind.centered)
-            record[:, row.HOLD] = held
-            anchors.append(record)
-            anchor_columns.append(m.anchor + np.arange(m.kind.constants.anchors))
-            if len(m.kind.sizes):
-                colliders.append(collider_records(m.before, following, m.kind.sizes, m.kind.centered))
-                collider_columns.append(m.collider + np.arange(len(m.kind.sizes)))
-            m.before = following.part(ticks - 1, ticks)
-            m.teleported = m.teleported and held
+    def _launch(self, tick: int, ticks: int, left: int, between: bool) -> None:
+        """Run ticks after crowd tick `tick`, or only what fast members owe `between` two of the crowd's."""
         store = self._storage
-        store.write_ticks("anchor", np.concatenate(anchors, axis=2), np.concatenate(anchor_columns))
-        if colliders:
-            store.write_ticks("collider", np.concatenate(colliders, axis=2), np.concatenate(collider_columns))
-        store.use_families(self._families)
-        count = self._family_count
-        args = (store.model, store.state, count, ticks, self.clock.tick)
+        if not self._families.count + self._frozen.count:
+            return
+        self._playing.launch(tick, ticks, left, between)
         solver, contact = SOLVERS[self.solver], CONTACTS[self.contact]
+        if self._frozen.count:
+            store.use("frozen", self._frozen)
+            carry_frozen(store.model, store.state, self._frozen.count, ticks, self._frozen.count < SERIAL_FAMILIES)
+        if not self._families.count:
+            return
+        store.use("family", self._families)
+        families = self._families.count
+        args = (store.model, store.state, families, ticks, self.clock.tick)
         if self.phases:
             run_phases(*args, solver, contact)
         else:
-            run_frame(*args, solver, contact, count < SERIAL_FAMILIES)
-
-
-def _give_back(storage, member: Member) -> None:
-    constants, pools = member.kind.constants, storage.state_pools
-    pools["joint"].give(member.joint, constants.joint.shape[1])
-    pools["slot"].give(member.slot, len(constants.chain_anchor))
-    pools["anchor"].give(member.anchor, constants.anchors)
-    pools["collider"].give(member.collider, len(member.kind.rig.colliders))
-
-
-def _release(storage, members: dict[int, Member], kinds: dict[tuple[int, int], Kind]) -> None:
-    """What a crowd that is gone held."""
-    for member in members.values():
-        _give_back(storage, member)
-    for kind in kinds.values():
-        storage.drop_model(kind.column)
-
-
-def _placements(at, count: int) -> list[np.ndarray]:
-    """Placement matrices from positions or matrices, for one or for all."""
-    if count < 1:
-        raise ValueError(f"count: found {count}, wanted at least 1")
-    if at is None:
-        return [np.eye(4)] * count
-    at = np.asarray(at, dtype=np.float64)
-    if at.shape in ((3,), (count, 3)):
-        out = np.tile(np.eye(4), (count, 1, 1))
-        out[:, :3, 3] = at
-    elif at.shape in ((4, 4), (count, 4, 4)):
-        out = np.broadcast_to(at, (count, 4, 4)).copy()
-    else:
-        raise ValueError(f"at: found shape {at.shape}, wanted (3,), ({count}, 3), (4, 4) or ({count}, 4, 4)")
-    if not np.isfinite(out).all():
-        raise ValueError("at: found a number that is not finite")
-    return list(out)
+            run_frame(*args, solver, contact, families < SERIAL_FAMILIES)

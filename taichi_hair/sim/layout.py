@@ -24,7 +24,8 @@ GRAVITY_CARRIED = 6  # 3, the part that the authored style already carries, in t
 MEMORY = 9  # rod: g = beta / (h + beta); spring-bone: 1 where a bone's length is measured anew in each tick
 OFFSET_ABOVE = 10  # 3, the same joint from the node above in that node's own frame: ROOT, or what a branch hangs by
 REACH = 13  # length of the strand and its largest hit radius, metres at rest scale
-MODEL_CHAIN_ROWS = 14
+TICKS = 14  # of the crowd that are one of this chain
+MODEL_CHAIN_ROWS = 15
 
 # HairModel.span (int), one column per chain of a model
 JOINTS = 0
@@ -113,4 +114,43 @@ TWIST = 16  # metres that turning since the last tick moves any point of a box o
 THICKNESS = 17  # metres, least of the collider's radii
 COLLIDER_ROWS = 18
 
-TICKS_PER_LAUNCH = 8
+ONE = 4096  # parts of a tick: clip times are whole numbers of them, exact on every device and at any speed
+
+# HairClip.anchor, one column per frame of a clip and anchor of an avatar; frame k is k ticks after the clip's beginning
+CLIP_STEP = 0  # 3, attach point of the frame before less this frame's
+CLIP_SCALE = 3
+CLIP_ATTACH = 4  # 4
+CLIP_OFFSET = 8  # 3, attach point less the avatar's first attach point
+CLIP_JUMP = 11  # 1 where the body is somewhere else at once
+CLIP_CENTER = 12  # 3, attach point less the centre
+CLIP_CENTER_TURN = 15  # 4, rotation of the centre
+CLIP_CENTERED = 19  # 1 where there is a centre
+CLIP_ANCHOR_ROWS = 20
+
+# HairClip.collider: the rows of HairState.collider, and
+CLIP_POINT_B = COLLIDER_ROWS  # what point b is: 0 a place, 1 a direction, 2 a size
+CLIP_COLLIDER_ROWS = COLLIDER_ROWS + 1
+
+# HairClip.pilot (int), one column per member that plays a clip; times in parts of a tick, see clips.ONE
+CLIP_ANCHOR_START = 0  # column of HairClip.anchor
+CLIP_COLLIDER_START = 1
+PHASE = 2  # where in the clip the body is
+SPEED = 3  # parts of the clip's tick per tick
+PERIOD = 4  # of a clip that goes round, else 0
+LAST = 5  # of a clip that stays at its end
+TIME_SCALE = 6  # parts of a tick that a tick of the crowd is to this member; 0 holds it
+OWED = 7  # below one tick
+PILOT_STRIDE = 8  # ticks that are run as one
+PILOT_ANCHOR = 9  # first column of HairState.anchor
+PILOT_ANCHORS = 10
+PILOT_COLLIDER = 11
+PILOT_COLLIDERS = 12
+PILOT_JUMP = 13  # 1: the next tick carries the hair rigidly; 2: every tick does
+PILOT_ROWS = 14
+
+# HairClip.place, one column per member that plays a clip
+PLACE_TURN = 0  # 4
+PLACE_SIZE = 4
+PLACE_ROWS = 5
+
+TICKS_PER_LAUNCH = 2  # 60 frames a second in one launch; more rows would be most of an avatar's memory

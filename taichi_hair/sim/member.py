@@ -12,6 +12,7 @@ from ..motion.body import Frames, frames, interpolate
 from ..motion.track import Track
 from .constants import RigConstants
 from .launch import ColliderSizes
+from .layout import ONE
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +28,65 @@ class Kind:
 
 
 class Member:
-    """Mutable record of one avatar; positions in the fields are plain column numbers."""
+    """Mutable record of one avatar; positions in the fields are plain column numbers.
 
-    def __init__(self, kind: Kind, placement: np.ndarray, track: Track | None) -> None:
+    Its body comes from a clip on the device, from a track that the host reads tick by tick, or from an engine. Clip
+    times are whole parts of a tick. The host counts them as the device does, from the tick at which it last wrote them.
+    """
+
+    def __init__(self, kind: Kind, placement: np.ndarray) -> None:
         self.kind = kind
         self.placement = placement  # (4, 4) float64
-        self.track = track
-        self.start_tick = 0  # tick of the crowd at which the motion's time is 0
         self.joint = self.slot = self.anchor = self.collider = 0
-        self.before: Frames | None = None  # frames of the last tick, placed
+        self.clip = None  # Baked
+        self.pilot = -1  # column of HairClip.pilot
+        self.phase = self.owed = 0  # of the clip, at `since`
+        self.played = 0  # parts of a tick of its motion, however often it went round
+        self.since = 0  # tick of the crowd
+        self.speed = self.time_scale = ONE
+        self.stride = 1  # ticks that are run as one
+        self.paused_scale: int | None = None  # time scale to go on with
+        self.hidden = self.frozen = False
+        self.level = "full"
+        self.track: Track | None = None
+        self.start_tick = 0  # tick of the crowd at which the track's time is 0
+        self._before: Frames | None = None
         self.worlds: np.ndarray | None = None  # last driven pose, unplaced
         self.pending: Frames | None = None  # driven frames that the next ticks move to
         self.teleported = False
+        self.told_to_jump = -1  # tick of the crowd at which the device was told
         self.problem: str | None = None
 
     def placed(self, unplaced: Frames) -> Frames:
         return unplaced.moved(self.placement)
+
+    def count(self, tick: int) -> None:
+        """Bring phase and owed time to a tick of the crowd."""
+        if self.clip is not None and tick > self.since:
+            total = self.owed + (tick - self.since) * self.time_scale
+            runs, self.owed = divmod(total, self.stride * ONE)
+            parts = runs * self.stride * self.speed
+            self.phase = self.clip.after(self.phase, parts)
+            self.played += parts
+        self.since = tick
+
+    def fraction(self, tick: int, share: float) -> float:
+        """How far the display is from the tick before last to the last, `share` of a crowd's tick after `tick`."""
+        if self.clip is None:
+            return share
+        self.count(tick)
+        return min((self.owed + share * self.time_scale) / (self.stride * ONE), 1.0) if self.time_scale else 1.0
+
+    def before(self, tick: int) -> Frames:
+        """Placed single frame of the last tick that ran, at a tick of the crowd."""
+        if self.clip is not None:
+            self.count(tick)
+            return self.placed(self.clip.at(self.phase))
+        return self._before
+
+    def keep(self, last: Frames | None) -> None:
+        """The placed single frame that the host's next tick follows."""
+        self._before = last
 
     def drive(self, worlds: np.ndarray) -> None:
         """Take a pose (N, 4, 4) from an engine; ticks interpolate towards it."""
@@ -55,7 +99,7 @@ class Member:
             start = tick - self.start_tick + 1
             return self.placed(self.track.ticks(start, start + ticks))
         if self.pending is None:
-            return self.before.repeated(ticks)
+            return self._before.repeated(ticks)
         if not self.pending.finite():
             return self.pending.repeated(ticks)
-        return interpolate(self.before, self.pending, left).part(0, ticks)
+        return interpolate(self._before, self.pending, left).part(0, ticks)

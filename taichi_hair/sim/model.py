@@ -29,8 +29,10 @@ class HairState:
     chain: object  # f32 (STATE_CHAIN_ROWS, slot capacity)
     slot: object  # i32 (STATE_SLOT_ROWS, slot capacity)
     family: object  # i32 (FAMILY_ROWS, slot capacity)
+    frozen: object  # i32 (2, slot capacity): FAMILY_START and FAMILY_SIZE of families that are only carried
     anchor: object  # f32 (TICKS_PER_LAUNCH, ANCHOR_ROWS, anchor capacity)
     collider: object  # f32 (TICKS_PER_LAUNCH + 1, COLLIDER_ROWS, collider capacity)
+    attach: object  # f32 (4, anchor capacity): rotation of each attach node at the last tick
 
 
 class Block:
@@ -84,8 +86,10 @@ def state_storage(joints: int, slots: int, anchors: int, colliders: int) -> tupl
         chain=block.field(ti.f32, row.STATE_CHAIN_ROWS, slots),
         slot=block.field(ti.i32, row.STATE_SLOT_ROWS, slots),
         family=block.field(ti.i32, row.FAMILY_ROWS, slots),
+        frozen=block.field(ti.i32, 2, slots),
         anchor=block.field(ti.f32, row.TICKS_PER_LAUNCH, row.ANCHOR_ROWS, anchors),
         collider=block.field(ti.f32, row.TICKS_PER_LAUNCH + 1, row.COLLIDER_ROWS, colliders),
+        attach=block.field(ti.f32, 4, anchors),
     )
     block.finish()
     return state, block

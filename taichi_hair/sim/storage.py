@@ -8,6 +8,7 @@ from ..hair import SHAPES
 from . import layout as row
 from .backend import current, ti
 from .model import model_storage, state_storage
+from .roster import Roster
 
 SOLID = [SHAPES.index(shape) for shape in ("box", "surface")]
 
@@ -16,6 +17,12 @@ SOLID = [SHAPES.index(shape) for shape in ("box", "surface")]
 def _write(field: ti.template(), source: ti.types.ndarray(), start: ti.i32):
     for r, c in ti.ndrange(source.shape[0], source.shape[1]):
         field[r, start + c] = source[r, c]
+
+
+@ti.kernel
+def _write_columns(field: ti.template(), source: ti.types.ndarray(), columns: ti.types.ndarray(), first: ti.i32):
+    for r, c in ti.ndrange(source.shape[0], source.shape[1]):
+        field[first + r, columns[c]] = source[r, c]
 
 
 @ti.kernel
@@ -37,6 +44,16 @@ def write(field, values: np.ndarray, start: int = 0) -> None:
             raise IndexError(f"columns {start}..{start + values.shape[1]} of a field of shape {field.shape}")
         kind = np.int32 if field.dtype == ti.i32 else np.float32
         _write(field, np.ascontiguousarray(values, dtype=kind), start)
+
+
+def write_columns(field, values: np.ndarray, columns: np.ndarray, first: int = 0) -> None:
+    """Rows from `first` on of those columns = values (rows, n), in the field's own number type."""
+    if values.size:
+        if columns.min() < 0 or columns.max() >= field.shape[-1] or first + len(values) > field.shape[0]:
+            raise IndexError(f"column {columns.max()} of a field of shape {field.shape}")
+        kind = np.int32 if field.dtype == ti.i32 else np.float32
+        source = np.ascontiguousarray(values, dtype=kind)
+        _write_columns(field, source, np.ascontiguousarray(columns, dtype=np.int32), first)
 
 
 def read(field, columns: np.ndarray, first: int, rows: int) -> np.ndarray:
@@ -71,8 +88,9 @@ class Pool:
         return self.used > self.capacity
 
     def grow(self) -> None:
-        while self.short:
-            self.capacity *= 2
+        """Half as much again, or what is asked for where that is more."""
+        if self.short:
+            self.capacity = max(self.used, self.capacity + self.capacity // 2)
 
 
 class Storage:
@@ -96,7 +114,7 @@ class Storage:
         }
         self._solid = False
         self._models: dict[int, list[tuple[str, int, np.ndarray]]] = {}
-        self._families: np.ndarray | None = None
+        self._used: dict[str, Roster] = {}
         self._allocate_model()
         self._allocate_state()
 
@@ -111,7 +129,11 @@ class Storage:
         self.state, self._state_block = state_storage(
             p["joint"].capacity, p["slot"].capacity, p["anchor"].capacity, p["collider"].capacity
         )
-        self._families = None
+        self._used = {}
+
+    def state_bytes(self) -> int:
+        """Device memory of all members, room to grow included."""
+        return sum(4 * int(np.prod(field.shape)) for field in vars(self.state).values())
 
     def add_model(self, joint, chain, span, pair, pair_number, allowance, grid, path) -> int:
         """Store the constants of one kind; spans count from 0 within it. Returns the column of its first chain."""
@@ -160,22 +182,28 @@ class Storage:
         """Larger fields where a pool has run out; what they held moves along."""
         if not any(p.short for p in self.state_pools.values()):
             return False
-        old = {name: getattr(self.state, name).to_numpy() for name in ("joint", "chain", "slot", "anchor", "collider")}
+        old = {
+            name: getattr(self.state, name).to_numpy()
+            for name in ("joint", "chain", "slot", "attach", "family", "anchor", "collider")
+        }
         self._state_block.destroy()
         for p in self.state_pools.values():
             p.grow()
         self._allocate_state()
-        for name in ("joint", "chain", "slot"):
+        for name in ("joint", "chain", "slot", "attach", "family"):
             write(getattr(self.state, name), old[name])
         for name in ("anchor", "collider"):
             self.write_ticks(name, old[name], np.arange(old[name].shape[2]))
         return True
 
-    def use_families(self, families: np.ndarray) -> None:
-        """Families (FAMILY_ROWS, slots) that the next launch runs; written when it is another array than last time."""
-        if self._families is not families:
-            write(self.state.family, families)
-            self._families = families
+    def use(self, name: str, roster: Roster) -> None:
+        """What the next launch runs, "family" or "frozen": only what changed, or all after another crowd's."""
+
+        def send(values, columns):
+            write_columns(getattr(self.state, name), values, columns)
+
+        roster.upload(send, self._used.get(name) is not roster)
+        self._used[name] = roster
 
     def write_ticks(self, name: str, values: np.ndarray, columns: np.ndarray) -> None:
         """Those columns of the per-tick field `name` ("anchor" or "collider") = values (T, rows, n), from tick 0."""

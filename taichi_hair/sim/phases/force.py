@@ -5,7 +5,8 @@ Reads POSITION, ROOT_BEFORE and the attach frame; writes WORK = force per unit m
 
 from .. import layout as row
 from ..backend import ti
-from ..solvers.kinds import ARC
+from ..solvers.kinds import ARC, MASS_SPRING
+from ..solvers.mass_spring import STRETCH
 from ..vectors import load3, rotate, store3
 from .anchor import anchor4
 
@@ -23,6 +24,14 @@ def arc_pull(k, rest_place, x):
 
 
 @ti.func
+def link_spring(k, joint, rest, x):
+    """Force of a link's spring on its end point: k times what x is off from joint + rest, more along the link."""
+    off = joint + rest - x
+    along = rest / ti.max(rest.norm(), 1e-20)
+    return k * (off + along * ((STRETCH - 1.0) * off.dot(along)))
+
+
+@ti.func
 def force_chain(model: ti.template(), state: ti.template(), c, tick, solver: ti.template()):
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
@@ -34,12 +43,21 @@ def force_chain(model: ti.template(), state: ti.template(), c, tick, solver: ti.
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
     origin = load3(state.chain, row.ROOT_BEFORE, c)
-    for _ in range(model.span[row.JOINTS, m]):
+    for j in range(model.span[row.JOINTS, m]):
         force = external
         if ti.static(solver == ARC):
             x = load3(state.joint, row.POSITION, i)
             rest_place = origin + rotate(attach, load3(model.joint, row.REST, k)) * scale
             force += arc_pull(model.joint[row.PULL, k], rest_place, x)
+            origin = x
+        elif ti.static(solver == MASS_SPRING):
+            x = load3(state.joint, row.POSITION, i)
+            rest = rotate(attach, load3(model.joint, row.REST, k)) * scale
+            pull = link_spring(model.joint[row.PULL, k], origin, rest, x)
+            force += pull
+            if j > 0:
+                above = i - state.slot[row.STRIDE, c]
+                store3(state.joint, row.WORK, above, load3(state.joint, row.WORK, above) - pull)
             origin = x
         store3(state.joint, row.WORK, i, force)
         i += state.slot[row.STRIDE, c]

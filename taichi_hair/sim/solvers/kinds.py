@@ -3,8 +3,9 @@
 ARC = 0
 ROD = 1
 SPRING_BONE = 2
+MASS_SPRING = 3
 
-SOLVERS = {"rod": ROD, "arc": ARC, "spring-bone": SPRING_BONE}
+SOLVERS = {"rod": ROD, "arc": ARC, "spring-bone": SPRING_BONE, "mass-spring": MASS_SPRING}
 
 CONTACT_OFF = 0
 CONTACT_END = 1  # end points only, as the VRM 1.0 reference algorithm

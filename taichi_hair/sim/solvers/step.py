@@ -12,8 +12,15 @@ from ..phases.damping import damping_chain
 from ..phases.force import force_chain
 from ..phases.projection import projection_chain
 from ..phases.velocity import velocity_chain
+from ..vectors import store3
 from .kinds import SPRING_BONE
 from .spring_bone import spring_bone_chain
+
+
+@ti.func
+def tick_of(model: ti.template(), state: ti.template(), c, h):
+    """Seconds of a chain's tick, where a tick of the crowd is h."""
+    return h * model.chain[row.TICKS, state.slot[row.MODEL, c]]
 
 
 @ti.kernel
@@ -42,7 +49,7 @@ def damping_phase(
         for n in range(state.family[row.FAMILY_SIZE, f]):
             c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
-                damping_chain(model, state, c, tick, h, solver)
+                damping_chain(model, state, c, tick, tick_of(model, state, c, h), solver)
 
 
 @ti.kernel
@@ -62,7 +69,7 @@ def velocity_phase(
         for n in range(state.family[row.FAMILY_SIZE, f]):
             c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
-                velocity_chain(model, state, c, tick, h, solver)
+                velocity_chain(model, state, c, tick, tick_of(model, state, c, h), solver)
 
 
 @ti.kernel
@@ -79,7 +86,7 @@ def contact_phase(
         for n in range(state.family[row.FAMILY_SIZE, f]):
             c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
-                contact_chain(model, state, c, tick, h, solver, contact)
+                contact_chain(model, state, c, tick, tick_of(model, state, c, h), solver, contact)
 
 
 @ti.kernel
@@ -90,7 +97,7 @@ def spring_bone_phase(
         for n in range(state.family[row.FAMILY_SIZE, f]):
             c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
-                spring_bone_chain(model, state, c, tick, h, contact)
+                spring_bone_chain(model, state, c, tick, tick_of(model, state, c, h), contact)
 
 
 def run_phases(model, state, families: int, ticks: int, h: float, solver: int, contact: int) -> None:
@@ -140,4 +147,20 @@ def run_frame(
             for n in range(state.family[row.FAMILY_SIZE, f]):
                 c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
                 if not held(state, c, tick):
-                    tick_chain(model, state, c, tick, h, solver, contact)
+                    tick_chain(model, state, c, tick, tick_of(model, state, c, h), solver, contact)
+
+
+@ti.kernel
+def carry_frozen(model: ti.template(), state: ti.template(), families: ti.i32, ticks: ti.i32, serial: ti.template()):
+    """All ticks of a launch for families that keep their shape: carried rigidly, and at rest for when they go on."""
+    ti.loop_config(serialize=serial)
+    for f in range(families):
+        for tick in range(ticks):
+            for n in range(state.frozen[row.FAMILY_SIZE, f]):
+                c = state.family[row.FAMILY_ORDER, state.frozen[row.FAMILY_START, f] + n]
+                if not held(state, c, tick):
+                    carry_chain(model, state, c, tick)
+                    i = state.slot[row.START, c]
+                    for _ in range(model.span[row.JOINTS, state.slot[row.MODEL, c]]):
+                        store3(state.joint, row.VELOCITY, i, ti.Vector([0.0, 0.0, 0.0]))
+                        i += state.slot[row.STRIDE, c]

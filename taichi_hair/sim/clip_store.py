@@ -1,0 +1,114 @@
+"""ClipStore: the baked motions of all crowds of this process, and the columns of those who play them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import layout as row
+from .baked import Baked, placed_rotation
+from .clips import clip_storage
+from .member import Kind, Member
+from .roster import Roster
+from .storage import Pool, write, write_columns
+
+
+class ClipStore:
+    """Owner of the HairClip fields: grows in rare big steps, hands out columns and takes them back."""
+
+    def __init__(self, *, anchors: int = 2048, colliders: int = 8192, pilots: int = 256) -> None:
+        self.pools = {"anchor": Pool(anchors), "collider": Pool(colliders), "pilot": Pool(pilots)}
+        self._active: Roster | None = None
+        self._allocate()
+
+    def _allocate(self) -> None:
+        self.clip, self._block = clip_storage(*(p.capacity for p in self.pools.values()))
+        self._active = None
+
+    def _grow(self) -> None:
+        if any(p.short for p in self.pools.values()):
+            names = ("anchor", "collider", "pilot", "place")
+            old = {name: getattr(self.clip, name).to_numpy() for name in names}
+            self._block.destroy()
+            for p in self.pools.values():
+                p.grow()
+            self._allocate()
+            for name in names:
+                write(getattr(self.clip, name), old[name])
+
+    def add(self, baked: Baked, kind: Kind) -> None:
+        """Keep a motion on the device."""
+        for name, values in (
+            ("anchor", baked.anchor_columns(kind.centered)),
+            ("collider", baked.collider_columns(kind)),
+        ):
+            start = self.pools[name].take(values.shape[1])
+            setattr(baked, f"{name}_start", start)
+            self._grow()
+            write(getattr(self.clip, name), values, start)
+
+    def drop(self, baked: Baked, kind: Kind) -> None:
+        """Forget a motion."""
+        count = len(baked.frames)
+        self.pools["anchor"].give(baked.anchor_start, count * kind.constants.anchors)
+        self.pools["collider"].give(baked.collider_start, count * len(kind.sizes))
+
+    def seat(self, members: list[Member]) -> None:
+        """Give members that play a clip their columns."""
+        for m in members:
+            m.pilot = self.pools["pilot"].take(1)
+        self._grow()
+
+    def unseat(self, member: Member) -> None:
+        self.pools["pilot"].give(member.pilot, 1)
+        member.pilot = -1
+
+    def write_pilots(self, members: list[Member]) -> None:
+        """What the host says about members that play clips."""
+        if not members:
+            return
+        pilot = np.zeros((row.PILOT_ROWS, len(members)), dtype=np.int64)
+        place = np.zeros((row.PLACE_ROWS, len(members)))
+        for k, m in enumerate(members):
+            c = m.clip
+            pilot[:, k] = (
+                c.anchor_start,
+                c.collider_start,
+                m.phase,
+                m.speed,
+                c.period,
+                c.last,
+                m.time_scale,
+                m.owed,
+                m.stride,
+                m.anchor,
+                m.kind.constants.anchors,
+                m.collider,
+                len(m.kind.sizes),
+                2 if m.frozen else m.teleported,
+            )
+            place[row.PLACE_TURN : row.PLACE_TURN + 4, k], place[row.PLACE_SIZE, k] = placed_rotation(m.placement)
+            if m.teleported:
+                m.teleported, m.told_to_jump = False, m.since
+        columns = np.array([m.pilot for m in members])
+        write_columns(self.clip.pilot, pilot, columns)
+        write_columns(self.clip.place, place, columns)
+
+    def use(self, active: Roster) -> None:
+        """The pilots that the next launch poses."""
+
+        def send(values, columns):
+            write_columns(self.clip.active, values, columns)
+
+        active.upload(send, self._active is not active)
+        self._active = active
+
+
+_shared: ClipStore | None = None
+
+
+def shared_clips() -> ClipStore:
+    """The clips of this process, made when the first crowd asks for them."""
+    global _shared
+    if _shared is None:
+        _shared = ClipStore()
+    return _shared

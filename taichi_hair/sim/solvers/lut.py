@@ -1,0 +1,152 @@
+"""lut: from the head's rotation to the pose of the hair by a table, for crowds far away and for machines without time.
+
+Rotations are sampled on four faces of the sphere of quaternions, one for each component that is the largest, as a grid
+of the other three divided by it; q and -q are one rotation, so four faces are all. A rotation between samples takes the
+four corners of the tetrahedron of its cell that holds it, with weights that sum to 1. What a style does over all
+rotations is a few shapes mixed: the table keeps how much of each (the principal components of the sampled poses).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ... import rotations
+
+SHAPE = (7, 6, 6)  # samples of a face along its three directions: 4 x 252 = 1,008 in all
+MOST_BYTES = 128 * 1024
+SHAPES = 16  # principal components, fewer where the style has many joints
+LAG = 0.12  # s, chosen: by which the tip follows the head; see Follower
+FORMAT = 1
+
+
+def samples() -> np.ndarray:
+    """(K, 4) the sampled rotations, unit quaternions, face after face."""
+    axes = [np.linspace(-1.0, 1.0, n) for n in SHAPE]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    faces = [np.insert(grid, face, 1.0, axis=1) for face in range(4)]
+    return rotations.normalise(np.concatenate(faces))
+
+
+def neighbours(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(M, 4) samples about each rotation (M, 4) and (M, 4) their weights, at least 0 and 1 in sum."""
+    q = np.asarray(q, dtype=np.float64).reshape(-1, 4)
+    face = np.argmax(np.abs(q), axis=1)
+    rows = np.arange(len(q))
+    others = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])[face]
+    u = q[rows[:, None], others] / q[rows, face][:, None]
+    size = np.array(SHAPE)
+    at = np.clip((u + 1.0) * 0.5 * (size - 1), 0.0, size - 1)
+    cell = np.minimum(at.astype(np.int64), size - 2)
+    part = at - cell
+    order = np.argsort(-part, axis=1, kind="stable")
+    sorted_part = np.take_along_axis(part, order, axis=1)
+    edges = np.concatenate([np.ones((len(q), 1)), sorted_part, np.zeros((len(q), 1))], axis=1)
+    weights = edges[:, :4] - edges[:, 1:]
+    step = np.array([SHAPE[1] * SHAPE[2], SHAPE[2], 1])
+    first = face * int(np.prod(size)) + cell @ step
+    corners = np.concatenate([np.zeros((len(q), 1), dtype=np.int64), np.cumsum(step[order], axis=1)], axis=1)
+    return first[:, None] + corners, weights
+
+
+@dataclass(frozen=True, eq=False)
+class PoseTable:
+    """One style: end points of all segments, from the attach node along its own axes, over the head's rotation."""
+
+    roots: np.ndarray  # (C, 3) f32 joint of each chain's first segment
+    spans: np.ndarray  # (C, 2) first segment and number of segments of each chain
+    lengths: np.ndarray  # (S,) f32
+    mean: np.ndarray  # (S, 3) f32
+    shapes: np.ndarray  # (R, S, 3) f32
+    amounts: np.ndarray  # (K, R) f32
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the table."""
+        return sum(np.asarray(v).nbytes for v in vars(self).values())
+
+    @staticmethod
+    def of(poses: np.ndarray, roots: np.ndarray, spans: np.ndarray, rest: np.ndarray) -> PoseTable:
+        """From poses (K, S, 3) at `samples()`: equilibria or recorded motion; `rest` (S, 3) gives lengths."""
+        poses = np.asarray(poses, dtype=np.float64)
+        if poses.shape != (4 * int(np.prod(SHAPE)), *rest.shape):
+            raise ValueError(f"lut: poses have shape {poses.shape}, wanted {(4 * int(np.prod(SHAPE)), *rest.shape)}")
+        if not np.isfinite(poses).all():
+            raise ValueError("lut: found a pose that is not finite")
+        spans = np.asarray(spans, dtype=np.int32)
+        flat = poses.reshape(len(poses), -1)
+        mean = flat.mean(axis=0)
+        fixed = 4 * (3 * len(roots) + 4 * len(rest)) + spans.nbytes
+        count = int(min(SHAPES, flat.shape[1], (MOST_BYTES - fixed) // (4 * (flat.shape[1] + len(poses)))))
+        if count < 1:
+            raise ValueError(f"lut: {len(rest)} segments are too many for a table of {MOST_BYTES} bytes")
+        u, s, v = np.linalg.svd(flat - mean, full_matrices=False)
+        parts = [np.concatenate([roots[c : c + 1], rest[a : a + n - 1]]) for c, (a, n) in enumerate(spans)]
+        joints = np.concatenate(parts)
+        f32 = np.float32
+        return PoseTable(
+            roots=np.asarray(roots, dtype=f32),
+            spans=spans,
+            lengths=np.linalg.norm(rest - joints, axis=1).astype(f32),
+            mean=mean.reshape(rest.shape).astype(f32),
+            shapes=v[:count].reshape(count, *rest.shape).astype(f32),
+            amounts=(u[:, :count] * s[:count]).astype(f32),
+        )
+
+    def pose(self, q: np.ndarray, follow: np.ndarray | None = None) -> np.ndarray:
+        """(M, S, 3) f32 end points in the attach frame for head rotations (M, 4); lengths are exact.
+
+        follow: rotations (M, 4) of the tip against the head, from a Follower; it grows from the root on.
+        """
+        index, weights = neighbours(q)
+        amount = np.einsum("mk,mkr->mr", weights.astype(np.float32), self.amounts[index])
+        points = self.mean + np.tensordot(amount, self.shapes, axes=1)
+        if follow is not None:
+            along = np.concatenate([np.arange(1, n + 1) / n for _, n in self.spans]).astype(np.float32)
+            origin = np.repeat(self.roots, self.spans[:, 1], axis=0)
+            turned = rotations.rotate(follow[:, None], points - origin) + origin
+            points = points + along[:, None] * (turned - points)
+        return self._exact(points)
+
+    def _exact(self, points: np.ndarray) -> np.ndarray:
+        """The same with every segment at its length, root to tip, all chains of equal depth at once."""
+        out = np.empty(points.shape, dtype=np.float32)
+        first, count = self.spans.T
+        joint = np.broadcast_to(self.roots, (len(points), *self.roots.shape))
+        for j in range(int(count.max())):
+            has = count > j
+            s = first[has] + j
+            d = points[:, s] - (points[:, s - 1] if j else joint[:, has])
+            d *= (self.lengths[s] / np.maximum(np.sqrt(np.einsum("msi,msi->ms", d, d)), 1e-12))[..., None]
+            out[:, s] = (out[:, s - 1] if j else joint[:, has]) + d
+        return out
+
+    def save(self, path) -> None:
+        """Write a .npz file that another table can stand in for."""
+        np.savez_compressed(path, format=FORMAT, shape=np.array(SHAPE), **vars(self))
+
+    @staticmethod
+    def load(path) -> PoseTable:
+        """Read a table that `save` wrote."""
+        path = Path(path)
+        with np.load(path) as file:
+            found = tuple(file["shape"]) if "shape" in file else None
+            if "format" not in file or int(file["format"]) != FORMAT or found != SHAPE:
+                raise ValueError(f"{path}: not a pose table of format {FORMAT} with samples {SHAPE}, found {found}")
+            return PoseTable(**{name: file[name] for name in PoseTable.__dataclass_fields__})
+
+
+class Follower:
+    """A cheap lag: the tip keeps to where the head was LAG seconds ago, as far as that has not faded."""
+
+    def __init__(self, q: np.ndarray, lag: float = LAG) -> None:
+        self.lag = float(lag)
+        self._late = np.array(q, dtype=np.float64).reshape(-1, 4)
+
+    def step(self, q: np.ndarray, dt: float) -> np.ndarray:
+        """(M, 4) rotation of the tips in the frame of heads that have turned to q (M, 4) within dt seconds."""
+        q = np.asarray(q, dtype=np.float64).reshape(-1, 4)
+        self._late = rotations.slerp(self._late, q, np.full(len(q), 1.0 - np.exp(-dt / self.lag)))
+        return rotations.multiply(rotations.inverse(q), self._late)

@@ -1,0 +1,94 @@
+"""Members begin at rest, and what they held is given back (host side of the state's columns)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import layout as row
+from .launch import rest_state
+from .member import Kind, Member
+from .storage import Storage, write_columns
+
+
+def start(storage: Storage, members: list[Member], tick: int) -> None:
+    """Write the columns of members whose hair rests on their pose at a tick of the crowd."""
+    groups: dict[tuple, list[Member]] = {}
+    for m in members:
+        if m.track is not None:
+            at = tick - m.start_tick
+            m.keep(m.placed(m.track.ticks(at, at + 1)))
+        place = m.placement[:3, :3].tobytes()
+        groups.setdefault((id(m.kind), id(m.clip), m.phase, place) if m.clip else (id(m),), []).append(m)
+    for group in groups.values():
+        _start_alike(storage, group, tick)
+
+
+def _start_alike(storage: Storage, members: list[Member], tick: int) -> None:
+    """The same for members of one kind on one pose."""
+    kind = members[0].kind
+    c = kind.constants
+    count = len(members)
+    before = members[0].before(tick)
+    joint, chain = rest_state(c.joint, c.chain, c.chain_anchor, before)
+    joint_start, slot_start, anchor_start, collider_start = (
+        np.array([getattr(m, name) for m in members])[:, None] for name in ("joint", "slot", "anchor", "collider")
+    )
+    chains = np.arange(len(c.chain_anchor))
+    blocks = np.arange(joint.shape[1])
+    write_columns(storage.state.joint, np.tile(joint, count), (joint_start + blocks).ravel())
+    write_columns(storage.state.chain, np.tile(chain, count), (slot_start + chains).ravel())
+    attach = before.rotation[0].T if c.anchors else np.zeros((4, 0))
+    write_columns(storage.state.attach, np.tile(attach, count), (anchor_start + np.arange(c.anchors)).ravel())
+    slot = np.zeros((row.STATE_SLOT_ROWS, count, len(chains)), dtype=np.int64)
+    slot[row.MODEL] = kind.column + chains
+    slot[row.START] = joint_start + chains
+    slot[row.STRIDE] = len(chains)
+    slot[row.ANCHOR] = anchor_start + c.chain_anchor
+    slot[row.COLLIDERS] = collider_start
+    slot[row.BLOCK] = joint_start
+    columns = (slot_start + chains).ravel()
+    write_columns(storage.state.slot, slot.reshape(row.STATE_SLOT_ROWS, -1), columns)
+    write_columns(storage.state.family, (slot_start + c.order).reshape(1, -1), columns, row.FAMILY_ORDER)
+    for m in members:
+        m.teleported = False
+
+
+def give_back(storage: Storage, member: Member) -> None:
+    """A member's columns of the state, for others to use."""
+    constants, pools = member.kind.constants, storage.state_pools
+    pools["joint"].give(member.joint, constants.joint.shape[1])
+    pools["slot"].give(member.slot, len(constants.chain_anchor))
+    pools["anchor"].give(member.anchor, constants.anchors)
+    pools["collider"].give(member.collider, len(member.kind.rig.colliders))
+
+
+def release(storage: Storage, playing, members: dict[int, Member], kinds: dict[tuple[int, int, int], Kind]) -> None:
+    """What a crowd that is gone held."""
+    for member in members.values():
+        give_back(storage, member)
+        if member.clip is not None:
+            playing.store.unseat(member)
+    of = {(id(kind.avatar), id(kind.rig)): kind for kind in kinds.values()}
+    for key, clip in playing.baked.items():
+        playing.store.drop(clip, of[key[:2]])
+    for kind in kinds.values():
+        storage.drop_model(kind.column)
+
+
+def placements(at, count: int) -> list[np.ndarray]:
+    """Placement matrices from positions or matrices, for one or for all."""
+    if count < 1:
+        raise ValueError(f"count: found {count}, wanted at least 1")
+    if at is None:
+        return [np.eye(4)] * count
+    at = np.asarray(at, dtype=np.float64)
+    if at.shape in ((3,), (count, 3)):
+        out = np.tile(np.eye(4), (count, 1, 1))
+        out[:, :3, 3] = at
+    elif at.shape in ((4, 4), (count, 4, 4)):
+        out = np.broadcast_to(at, (count, 4, 4)).copy()
+    else:
+        raise ValueError(f"at: found shape {at.shape}, wanted (3,), ({count}, 3), (4, 4) or ({count}, 4, 4)")
+    if not np.isfinite(out).all():
+        raise ValueError("at: found a number that is not finite")
+    return list(out)

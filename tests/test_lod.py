@@ -1,0 +1,50 @@
+"""Levels of detail as plain functions: limits with hysteresis, and a budget that goes to who is largest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from taichi_hair.sim.lod import COSTS, LEVELS, Budget, by_budget, by_distance, by_size, screen_size
+
+
+def test_distance_decides_and_a_walk_along_a_limit_does_not_flicker():
+    level = np.zeros(4, dtype=int)
+    assert list(by_distance(np.array([5.0, 15.0, 40.0, 90.0]), level)) == [0, 1, 2, 3]
+    walk, changes, now = 10.0 + 0.5 * np.sin(np.arange(200)), 0, np.zeros(1, dtype=int)
+    for d in walk:
+        new = by_distance(np.array([d]), now)
+        changes += int(new[0] != now[0])
+        now = new
+    assert changes == 0
+    assert by_distance(np.array([11.5]), np.array([0]))[0] == 1
+    assert by_distance(np.array([9.5]), np.array([1]))[0] == 1
+    assert by_distance(np.array([8.5]), np.array([1]))[0] == 0
+
+
+def test_size_on_the_screen_goes_with_one_over_the_distance():
+    assert screen_size(np.array([10.0]))[0] == pytest.approx(0.0536, abs=1e-4)  # 0.5 / (2 tan 25 deg 10)
+    assert list(by_size(np.array([0.2, 0.03, 0.01, 0.001]), np.zeros(4, dtype=int))) == [0, 1, 2, 3]
+
+
+def test_a_budget_is_kept_and_goes_to_the_largest():
+    size = screen_size(np.linspace(1.0, 50.0, 100))
+    level = np.zeros(100, dtype=int)
+    for budget in (0.2, 1.0, 3.0, 6.0, 8.0, 20.0):
+        chosen = by_budget(size, level, 0.1, budget)
+        cost = 0.1 * np.sum(np.asarray(COSTS)[chosen])
+        assert cost <= max(budget, 0.1 * 100 * COSTS[2]) + 1e-9
+        assert np.all(np.diff(chosen) >= 0)
+    assert set(by_budget(size, level, 0.1, 20.0)) == {LEVELS.index("full")}
+
+
+def test_a_budget_learns_what_a_member_costs():
+    budget = Budget(2.0, every=5)
+    level = np.zeros(40, dtype=int)
+    due = [budget.spent(4.0, level) for _ in range(5)]
+    assert due == [False, False, False, False, True]
+    assert budget.full_ms == pytest.approx(0.1)
+    level = budget.choose(np.linspace(1.0, 0.1, 40), level)
+    assert 0.1 * np.sum(np.asarray(COSTS)[level]) <= 2.0
+    with pytest.raises(ValueError, match="budget"):
+        Budget(0.0)
