@@ -52,7 +52,7 @@ def main() -> None:
         run = record(avatar, avatar.hair, turn, turn.seconds, th.Crowd(solver))
         trace = run.trace.select(tail)
         poses[solver], sag[solver], curl[solver] = run.poses, measures.sag(trace), measures.curl_rest(trace)
-        print(f"{solver:12} at rest: {sag[solver]:8.3f} mm from the artist's shape, {curl[solver]:7.3f} degrees of curl")
+        print(f"{solver:12} at rest: {sag[solver]:7.3f} mm off the artist's shape, {curl[solver]:6.3f} degrees of curl")
     assert sag["spring-bone"] > 10.0, "the earlier motion should sag: has the sample become stiff?"
     assert max(sag["arc"], sag["rod"]) < 0.1, "a cure left the artist's shape"
     assert max(curl["arc"], curl["rod"]) < 0.1, "a cure curls at rest"

@@ -88,7 +88,8 @@ def test_an_unknown_device_is_named():
 
 def test_a_device_that_is_not_there_is_refused_without_a_crash():
     name = "metal" if sys.platform != "darwin" else "cuda"
-    code = f"from taichi_hair.sim import backend\ntry:\n backend.init('{name}')\nexcept backend.BackendError as e:\n print(e)"
+    code = f"from taichi_hair.sim import backend\ntry:\n backend.init({name!r})\n"
+    code += "except backend.BackendError as problem:\n print(problem)"
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert run.returncode == 0, run.stderr
