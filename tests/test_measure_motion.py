@@ -67,6 +67,15 @@ def test_swing_is_the_tip_s_distance_from_the_rigid_strand_while_the_body_moves(
     assert motion.swing(trace) == pytest.approx(np.sqrt((16 * 30**2 + 15 * 40**2) / 31), abs=1e-9)
 
 
+def test_swing_is_read_about_where_the_strand_comes_to_rest():
+    # While the head turns the tip is 130 mm or 70 mm off, afterwards it hangs 100 mm off: it sags by 100, swings by 30.
+    t = times(6.0)
+    path = np.where(np.arange(len(t)) % 2 == 0, 0.13, 0.07)
+    path[t > 2.0 + 1e-9] = 0.1
+    trace = made(t, HANGING, offsets(t, path), yaw(np.minimum(t, 2.0)))
+    assert motion.swing(trace) == pytest.approx(30.0, abs=1e-9)
+
+
 def test_swing_does_not_see_the_head_s_own_movement():
     t = times(2.0)
     shift = np.stack([np.sin(t), 0 * t, t], axis=-1)

@@ -15,14 +15,20 @@ LONG = 0.8  # share of the longest length from which a chain counts as long; cho
 
 
 def swing(trace: Trace) -> float:
-    """Millimetres: root mean square of the tips' distance from where the rigid strand has them, while the body moves.
+    """Millimetres: root mean square of the tips' distance, in the head's frame, from where they come to rest, while the
+    body moves.
 
-    Chains of three segments or more count, all the same: bangs of one or two stiff links would only water the figure
-    down. Where no chain has three, all count. A body that never moves is read over the whole run.
+    A strand that sags by so much is not one that swings by so much: `sag` tells the one, this the other. Where the body
+    never stands still, there is no such place and the distance from the rigid strand is taken. Chains of three segments
+    or more count, all the same: bangs of one or two stiff links would only water the figure down. Where no chain has
+    three, all count. A body that never moves is read over the whole run.
     """
     moving = trace.moving()
     samples = moving if moving.any() else np.ones_like(moving)
-    off = np.linalg.norm(trace.deviation[np.ix_(samples, trace.tips[strands(trace)])], axis=-1)
+    tips = trace.deviation[:, trace.tips[strands(trace)]]
+    late = _late(trace, 2.0)
+    rest = tips[late].mean(axis=0) if late is not None else 0.0
+    off = np.linalg.norm(tips[samples] - rest, axis=-1)
     return 1e3 * float(np.sqrt(np.mean(off**2)))
 
 
