@@ -25,7 +25,7 @@ from taichi_hair.avatar.saving import member_spans
 from taichi_hair.bake.bake import bake, write_retargeted
 from taichi_hair.bake.export import ADDED, facts_of, undo
 from taichi_hair.bake.files import write_unseen
-from taichi_hair.bake.reduce import interpolated, kept_keys
+from taichi_hair.bake.reduce import interpolated, kept_keys, reaches
 from taichi_hair.bake.splice import append_items, remove_items
 from taichi_hair.bake.take import end_points, take
 from taichi_hair.motion.clip import load_clip, load_clips
@@ -223,6 +223,21 @@ def test_keys_are_dropped_only_while_the_sum_of_angle_times_reach_stays_small():
     wrong = rotations.angle(rotations.multiply(rotations.inverse(interpolated(times, kept, turns)), turns)) @ reach
     assert wrong.max() <= 1e-3 and wrong[kept].max() < 1e-7  # angles near 0 cost half the digits
     assert len(kept) < 40 and len(kept_keys(times, turns[:, 1:], reach[1:], 1e-6)) == 2  # an even turn needs its ends
+
+
+def test_chains_that_hang_on_a_chain_share_its_keys_and_the_allowed_error(assets, tmp_path):
+    avatar = load(assets / "unity-chan" / "unitychan.vrm")
+    assert any(chain.parent is not None for chain in avatar.hair.chains)
+    motion = retarget(load_clip(assets / "vrma" / "fm_002_dogeza.vrma"), avatar)
+    report = bake(avatar, None, motion, tmp_path / "bow.vrma", fps=30.0, error_mm=0.5)
+    assert report.key_error_mm <= 0.5 and report.playback_mm < 0.05
+    reach, depth = reaches(avatar.skeleton, avatar.hair)
+    assert sorted(set(depth.tolist())) == [1, 2]
+    for (start, count), chain in zip(avatar.hair.spans, avatar.hair.chains, strict=True):
+        if chain.parent is not None:
+            parent, segment = chain.parent
+            assert reach[avatar.hair.spans[parent][0] + segment] > reach[start]
+        assert (np.diff(reach[start : start + count]) < 0.0).all()
 
 
 def test_items_added_to_a_list_come_out_again_whatever_the_text_looks_like():

@@ -19,13 +19,14 @@ from ..motion.body import Motion
 from ..motion.carried import carry
 from ..motion.clip import KeyTrack, clips_of
 from ..motion.played import Retargeted
+from ..motion.retarget import retarget
 from ..rig.fitted import owner
 from ..version import __version__
 from .export import with_animation
 from .files import write_unseen
-from .take import Seam, Take, Weight, in_place, played, posed, take, within
+from .take import Seam, Take, Weight, end_points, in_place, played, posed, take, within
 from .tracks import Tracks, body_tracks, tracks_of
-from .vrma import Lean, lean, lean_pose, lean_tracks, vrma_bytes
+from .vrma import Lean, lean, lean_tracks, vrma_bytes
 
 SPRINGS = "VRM players swing the file's own springs over these tracks: switch their spring bones off to see them"
 ENDINGS = (".glb", ".vrm", ".gltf", ".vrma")
@@ -169,34 +170,32 @@ def played_back(
 ) -> float:
     """Worst distance in mm of an end point, at the keys of its chain, between the written file and the simulation.
 
-    Without the body in the file, the body's poses are the recorded ones.
+    The file is played on the avatar: a VRM animation by retargeting, with the hair on the avatar's joints. Without the
+    body in the file, the body's poses are the recorded ones.
     """
     clip = clips_of(parse_document(data, str(path), Path(path)))[-1]
     new = bones.new if bones is not None else {n: n for n in range(len(avatar.skeleton))}
-    joints = np.array([new[int(j)] for j in taken.joints])
-    size = np.linalg.norm(avatar.skeleton.rest_world[taken.joints][:, :3, 0], axis=-1)
-    tails = np.concatenate([np.zeros((0, 3)), *[c.tails for c in taken.rig.chains]]) * size[:, None]
+    joints = np.array([new[int(j)] for j in taken.joints], dtype=np.int64)
     keys = {t.node: t.times for t in tracks.tracks[: tracks.hair_tracks]}
+    motion = retarget(clip, avatar, ground=False, loop=False, authored=False) if bones is not None and body else None
     worst = 0.0
     for start, count in taken.rig.spans:
         at = np.isin(taken.times, keys[int(joints[start])])
-        places, turns, _ = clip.sample(taken.times[at].astype(np.float32).astype(np.float64))
-        if avatar.turned and bones is None:
-            roots = avatar.skeleton.parents < 0
-            turns[:, roots] = rotations.multiply(HALF_TURN, turns[:, roots])
-            places[:, roots] = rotations.rotate(HALF_TURN, places[:, roots])
-        if not body and bones is None:
-            worlds = posed(avatar, taken.rig, taken.body[at], turns[:, taken.joints])
+        times = taken.times[at].astype(np.float32).astype(np.float64)
+        places, turns, _ = clip.sample(times)
+        if bones is not None:
+            change = rotations.multiply(rotations.inverse(bones.skeleton.rotations[joints]), turns[:, joints])
+            hair = rotations.multiply(avatar.skeleton.rotations[taken.joints], change)
+            worlds = posed(avatar, taken.rig, motion.worlds(times) if body else taken.body[at], hair)
         elif not body:
-            own = turns[:, joints]
-            places, turns = lean_pose(avatar, bones, taken.body[at])
-            turns[:, joints] = own
-            worlds = bones.skeleton.world(places, turns)
+            worlds = posed(avatar, taken.rig, taken.body[at], turns[:, taken.joints])
         else:
-            worlds = (bones or avatar).skeleton.world(places, turns)
-        frame = worlds[:, joints[start : start + count]]
-        turn = rotations.from_matrix(frame)
-        ends = frame[..., :3, 3] + rotations.rotate(turn, tails[start : start + count])
+            if avatar.turned:
+                roots = avatar.skeleton.parents < 0
+                turns[:, roots] = rotations.multiply(HALF_TURN, turns[:, roots])
+                places[:, roots] = rotations.rotate(HALF_TURN, places[:, roots])
+            worlds = avatar.skeleton.world(places, turns)
+        ends = end_points(taken.rig, worlds)[:, start : start + count]
         away = np.linalg.norm(ends - taken.positions[at][:, start : start + count], axis=-1)
         worst = max(worst, 1e3 * float(away.max(initial=0.0)))
     return worst

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import rotations
+from ..avatar.skeleton import Skeleton
 from ..hair import HairRig
 
 
@@ -33,13 +34,31 @@ def kept_keys(times: np.ndarray, turns: np.ndarray, reach: np.ndarray, error: fl
     return np.array(sorted(kept))
 
 
-def reaches(rig: HairRig, scale: np.ndarray) -> np.ndarray:
-    """(S,) metres from each joint of a rig to the tip of its chain along the strand; scale (S,) of each joint."""
-    out = []
-    for (start, count), chain in zip(rig.spans, rig.chains, strict=True):
-        lengths = np.linalg.norm(chain.tails, axis=1) * scale[start : start + count]
-        out.append(np.cumsum(lengths[::-1])[::-1])
-    return np.concatenate(out) if out else np.zeros(0)
+def reaches(skeleton: Skeleton, rig: HairRig) -> tuple[np.ndarray, np.ndarray]:
+    """(S,) metres from each joint of a rig to the furthest tip that it moves, along the strands; (C,) how many chains
+    deep the deepest strand is that each chain belongs to: so many errors may add up at its tip."""
+    at = skeleton.rest_world[:, :3, 3]
+    scale = np.linalg.norm(skeleton.rest_world[:, :3, 0], axis=-1)
+    reach = [np.zeros(len(chain)) for chain in rig.chains]
+    beyond: list[dict[int, float]] = [{} for _ in rig.chains]  # segment -> reach of what hangs on it, from its joint
+    below = np.ones(len(rig.chains), dtype=np.int64)
+    for c in range(len(rig.chains) - 1, -1, -1):  # chains come after the chain that carries them
+        chain = rig.chains[c]
+        lengths = np.linalg.norm(chain.tails, axis=1) * scale[chain.joints]
+        furthest = 0.0
+        for j in range(len(chain) - 1, -1, -1):
+            furthest = max(lengths[j] + furthest, beyond[c].get(j, 0.0))
+            reach[c][j] = furthest
+        if chain.parent is not None:
+            p, segment = chain.parent
+            away = float(np.linalg.norm(at[chain.joints[0]] - at[rig.chains[p].joints[segment]])) + furthest
+            beyond[p][segment] = max(beyond[p].get(segment, 0.0), away)
+            below[p] = max(below[p], below[c] + 1)
+    depth = below.copy()
+    for c, chain in enumerate(rig.chains):
+        if chain.parent is not None:
+            depth[c] = depth[chain.parent[0]]
+    return np.concatenate([np.zeros(0), *reach]), depth
 
 
 def interpolated(times: np.ndarray, kept: np.ndarray, turns: np.ndarray) -> np.ndarray:

@@ -51,13 +51,22 @@ def body_tracks(
 
 
 def hair_tracks(avatar: Avatar, taken: Take, error_mm: float) -> tuple[list[KeyTrack], np.ndarray, int]:
-    """Tracks of the hair, chain by chain on common keys; (K, S, 4) what a player makes of them; keys kept."""
-    scale = np.linalg.norm(avatar.skeleton.rest_world[taken.joints][:, :3, 0], axis=-1)
-    reach = reaches(taken.rig, scale)
-    tracks, played, count = [], taken.rotations.copy(), 0
-    for start, length in taken.rig.spans:
+    """Tracks of the hair; (K, S, 4) what a player makes of them; number of keys kept.
+
+    A chain and all that hang on it have their keys at the same times, so that at a key the whole of it is exact.
+    """
+    reach, depth = reaches(avatar.skeleton, taken.rig)
+    families: dict[int, set[int]] = {}
+    roots = []
+    for c, ((start, length), chain) in enumerate(zip(taken.rig.spans, taken.rig.chains, strict=True)):
+        roots.append(c if chain.parent is None else roots[chain.parent[0]])
         span = slice(start, start + length)
-        kept = kept_keys(taken.times, taken.rotations[:, span], reach[span], 1e-3 * error_mm)
+        kept = kept_keys(taken.times, taken.rotations[:, span], reach[span], 1e-3 * error_mm / depth[c])
+        families.setdefault(roots[c], set()).update(kept.tolist())
+    tracks, played, count = [], taken.rotations.copy(), 0
+    for c, (start, length) in enumerate(taken.rig.spans):
+        span = slice(start, start + length)
+        kept = np.array(sorted(families[roots[c]]))
         played[:, span] = interpolated(taken.times, kept, taken.rotations[:, span])
         count += len(kept) * int(length)
         for k in range(start, start + length):
