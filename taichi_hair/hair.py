@@ -9,6 +9,9 @@ import numpy as np
 SHAPES = ("sphere", "capsule", "plane", "inside_sphere", "inside_capsule", "tapered_capsule", "box", "surface")
 
 
+LIMITS = ("cone", "hinge", "spherical")
+
+
 @dataclass(frozen=True, eq=False)
 class Surface:
     """Signed distances on a grid, negative inside, carried by a node: what is visible there, at its true shape."""
@@ -40,7 +43,7 @@ class Collider:
 class Limit:
     """How far a joint may turn from its rest direction (VRMC_springBone_limit draft)."""
 
-    kind: str  # "cone", "hinge" or "spherical"
+    kind: str  # one of LIMITS
     rotation: np.ndarray  # (4,) frame of the limit in the joint's rest frame, xyzw
     angles: tuple[float, ...]  # radians: cone (half angle,), hinge (half angle,), spherical (pitch, yaw)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import rotations
 from ..avatar.skeleton import Skeleton
-from ..hair import SHAPES, Chain, Collider, HairRig
+from ..hair import LIMITS, SHAPES, Chain, Collider, HairRig
 from ..motion.body import Frames, anchors, frames, mean_scale
 from ..rig.parameters import arc_parameters, rod_parameters
 from ..rig.shapes import gap
@@ -145,6 +145,12 @@ def build(
         safe = np.where(lengths > 1e-9, lengths, 1.0)[:, None]
         joint[row.AXIS : row.AXIS + 3] = np.where(lengths[:, None] > 1e-9, axis / safe, [0.0, 1.0, 0.0]).T
         _parameters(chain, skeleton, lengths, joint, chain_rows[:, c], solver, h, measured)
+        joint[row.LIMIT_TURN + 3] = 1.0
+        for j, limit in enumerate(chain.limits or ()):
+            if limit is not None:
+                joint[row.LIMIT, j] = 1 + LIMITS.index(limit.kind)
+                joint[row.LIMIT_FIRST, j], joint[row.LIMIT_SECOND, j] = limit.angles[0], limit.angles[-1]
+                joint[row.LIMIT_TURN : row.LIMIT_TURN + 4, j] = limit.rotation
         joints_of_kind[:, columns[start : start + count]] = joint
         if sag_free:
             gravity = chain_rows[row.GRAVITY : row.GRAVITY + 3, c]

@@ -15,7 +15,11 @@ LOWER1 = 19  # rod: first sub-diagonal of L
 LOWER2 = 20  # rod: second sub-diagonal of L
 STIFFNESS = 21  # spring-bone: the file's stiffness
 DRIFT = 22  # 3, spring-bone: gravityDir * gravityPower
-MODEL_JOINT_ROWS = 25
+LIMIT = 25  # kind of angle limit, see phases.limits; 0 where the joint has none
+LIMIT_FIRST = 26  # radians: cone, hinge or pitch
+LIMIT_SECOND = 27  # radians: yaw
+LIMIT_TURN = 28  # 4, frame of the limit in the joint's rest frame
+MODEL_JOINT_ROWS = 32
 
 # HairModel.chain, one column per chain of a model
 ROOT = 0  # 3, joint of the first segment in the attach frame

@@ -18,6 +18,7 @@ class HairModel:
     path: object  # i32 (MODEL_PATH_ROWS, path capacity)
     allowance: object  # f32 (1, allowance capacity): rest overlap of each pair and segment, metres at rest scale
     solid: bool  # whether any kind has boxes or surfaces; without, kernels are compiled without them
+    limited: bool  # whether any kind has angle limits
     grid: object  # f32 (1, grid capacity): signed distances of surfaces, local units of their nodes
 
 
@@ -59,7 +60,7 @@ class Block:
 
 
 def model_storage(
-    joints: int, chains: int, pairs: int, allowances: int, corners: int, path: int, solid: bool
+    joints: int, chains: int, pairs: int, allowances: int, corners: int, path: int, solid: bool, limited: bool
 ) -> tuple[HairModel, Block]:
     """Zeroed storage for that many columns."""
     block = Block()
@@ -71,6 +72,7 @@ def model_storage(
         pair_number=block.field(ti.f32, row.MODEL_PAIR_NUMBER_ROWS, pairs),
         allowance=block.field(ti.f32, 1, allowances),
         solid=solid,
+        limited=limited,
         grid=block.field(ti.f32, 1, corners),
         path=block.field(ti.i32, row.MODEL_PATH_ROWS, path),
     )

@@ -112,7 +112,7 @@ class Storage:
             "anchor": Pool(chains // 4),
             "collider": Pool(chains),
         }
-        self._solid = False
+        self._solid = self._limited = False
         self._models: dict[int, list[tuple[str, int, np.ndarray]]] = {}
         self._used: dict[str, Roster] = {}
         self._allocate_model()
@@ -121,7 +121,9 @@ class Storage:
     def _allocate_model(self) -> None:
         p = self.model_pools
         self.model, self._model_block = model_storage(
-            *(p[name].capacity for name in ("joint", "chain", "pair", "allowance", "grid", "path")), solid=self._solid
+            *(p[name].capacity for name in ("joint", "chain", "pair", "allowance", "grid", "path")),
+            solid=self._solid,
+            limited=self._limited,
         )
 
     def _allocate_state(self) -> None:
@@ -162,6 +164,9 @@ class Storage:
         if not self._solid and np.isin(pair[row.PAIR_SHAPE], SOLID).any():
             self._solid = True
             self.model = replace(self.model, solid=True)
+        if not self._limited and joint[row.LIMIT].any():
+            self._limited = True
+            self.model = replace(self.model, limited=True)
         if any(p.short for p in self.model_pools.values()):
             for p in self.model_pools.values():
                 p.grow()

@@ -14,6 +14,7 @@ from ..backend import ti
 from ..phases.anchor import anchor3, anchor4, bent_joint, chain_start
 from ..phases.collider import pair_distance
 from ..phases.contact import along_link_removed, chain_pairs, clear_segment
+from ..phases.limits import limited
 from ..vectors import across, load3, load4, multiply, rotate, store3, towards
 from .kinds import CONTACT_END, CONTACT_SEGMENT
 
@@ -88,6 +89,8 @@ def spring_bone_chain(model: ti.template(), state: ti.template(), c, tick, h, co
             if length > 1e-9 and model.chain[row.MEMORY, m] > 0.5 and state.anchor[tick, row.RIGID, a] < 0.5:
                 reach = measured_reach(state, c, tick, joint, before)
         tail = towards(joint, tail, reach, direction)
+        if ti.static(model.limited):
+            tail = joint + limited(model, k, rest_turn, tail - joint)
         if ti.static(contact == CONTACT_END):
             tail = push_end_point(model, state, c, k, tick, joint, tail, reach, direction)
         v = (tail - kept) / h

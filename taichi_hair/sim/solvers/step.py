@@ -10,6 +10,7 @@ from ..phases.anchor import carry_chain, held
 from ..phases.contact import contact_chain
 from ..phases.damping import damping_chain
 from ..phases.force import force_chain
+from ..phases.limits import limit_chain
 from ..phases.projection import projection_chain
 from ..phases.velocity import velocity_chain
 from ..vectors import store3
@@ -62,6 +63,15 @@ def projection_phase(model: ti.template(), state: ti.template(), families: ti.i3
 
 
 @ti.kernel
+def limit_phase(model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, solver: ti.template()):
+    for f in range(families):
+        for n in range(state.family[row.FAMILY_SIZE, f]):
+            c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
+            if not held(state, c, tick):
+                limit_chain(model, state, c, tick, solver)
+
+
+@ti.kernel
 def velocity_phase(
     model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, h: ti.f32, solver: ti.template()
 ):
@@ -110,6 +120,8 @@ def run_phases(model, state, families: int, ticks: int, h: float, solver: int, c
             force_phase(model, state, families, tick, solver)
             damping_phase(model, state, families, tick, h, solver)
             projection_phase(model, state, families, tick, solver)
+            if model.limited:
+                limit_phase(model, state, families, tick, solver)
             velocity_phase(model, state, families, tick, h, solver)
             contact_phase(model, state, families, tick, h, solver, contact)
 
@@ -125,6 +137,8 @@ def tick_chain(
         force_chain(model, state, c, tick, solver)
         damping_chain(model, state, c, tick, h, solver)
         projection_chain(model, state, c, tick, solver)
+        if ti.static(model.limited):
+            limit_chain(model, state, c, tick, solver)
         velocity_chain(model, state, c, tick, h, solver)
         contact_chain(model, state, c, tick, h, solver, contact)
 
