@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import taichi_hair as th
+from taichi_hair.avatar.proposals import with_hair
 from taichi_hair.measure import motion as strands
 from taichi_hair.measure.reweigh import refine_weights
 from taichi_hair.measure.run import record
@@ -125,12 +126,9 @@ def hairstyle(avatar, meshes, name: str, generations: int, joints=6) -> dict:
 
 def makehuman(assets: Path) -> dict:
     folder = assets / "makehuman-hair"
-    avatar = th.load(folder / "ponytail01_rigged.glb")
+    avatar = with_hair(th.load(folder / "ponytail01_rigged.glb"), ["ponytail>ponytail_end"])
     body = load_body(folder / "body.obj", "dm")
     fitted = fit_hair(avatar, "ponytail01", 5, chains="auto", body=body)
-    from taichi_hair.avatar.proposals import with_hair
-
-    hand = with_hair(avatar, ["ponytail>ponytail_end"])
     skeleton = avatar.skeleton
     nodes = [skeleton.index(n) for n in ("ponytail", *(f"ponytail{k}" for k in (1, 2, 3, 4)), "ponytail_end")]
     line = skeleton.rest_world[nodes, :3, 3]
@@ -144,19 +142,14 @@ def makehuman(assets: Path) -> dict:
     off = np.linalg.norm(mine[:, None] - fine[None], axis=-1).min(axis=1)
     mean, most = 1e3 * off.mean(), 1e3 * off.max()
     out.print(f"makehuman ponytail: fitted chain {mean:.1f} mm from the hand-made one on average, {most:.1f} at most")
-    settings = hand.hair.chains[0]
-    same = []
-    for c in fitted.chains:
-        n = len(c)
-        fill = {"stiffness": np.full(n, settings.stiffness.mean()), "drag": np.full(n, settings.drag.mean())}
-        same.append(replace(c, **fill))
-    fitted = replace(fitted, chains=tuple(same))
     every = ("spring-bone", "arc", "rod")
     reweighed = refine_weights(avatar, fitted)
+    tuned = tune_profile(avatar, reweighed, generations=5)
     rows = [
-        ("hand-made weights", hand.hair, [0], every),
+        ("hand-made weights", avatar.hair, [0], every),
         ("fitted, refined", fitted, fitted.fitted, every),
         ("+ on the rod's poses", reweighed, fitted.fitted, ("rod",)),
+        ("+ profile tuned", tuned.rig, fitted.fitted, ("rod",)),
     ]
     found = table_of("makehuman ponytail01_rigged", avatar, rows)
     return {"mean_mm": 1e3 * float(off.mean()), "max_mm": 1e3 * float(off.max()), "table": found}

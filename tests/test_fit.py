@@ -106,7 +106,7 @@ def test_named_root_and_joint_count():
     assert len(chain) == 3
     tip = fit_hair(avatar, "ponytail", joints=3, root=np.array([0.0, 0.95, -0.24]), refine=False)
     first = tip.avatar.skeleton.rest_world[tip.chains[tip.fitted[0]].joints[0], 1, 3]
-    assert first < 1.0  # the user's word counts, even at the wrong end
+    assert first < 1.15  # the user's word counts, even at the wrong end
 
 
 def test_faces_select_a_part_of_a_mesh():

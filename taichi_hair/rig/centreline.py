@@ -12,6 +12,7 @@ FINE = 200  # points of the finished curve
 CURLS = 1.25  # turns of the raw line from which it counts as a curl or wave around an axis
 STEADY = 0.05  # of the length: turns are counted on a line that is averaged over this, so that uneven rows do not count
 THIN = 6.0  # length over width from which a line's turns are those of a curl; of a wide lock they are its unevenness
+ROOT_LEAD = 0.2  # of a segment, chosen: a half spreads the first turn as wide as the others, but shortens the chain
 BEND = 0.35  # chosen: how much curvature draws joints together; 0 spaces them by arc length alone
 
 
@@ -137,12 +138,15 @@ def axis_of(line: Curve, width: float) -> tuple[Curve, float]:
     return polyline(np.concatenate([start[None], middle.points, end[None]]), FINE), turns
 
 
-def place_joints(curve: Curve, start: float, count: int) -> np.ndarray:
-    """(count + 1,) arc lengths of the joints and of the end, from `start` to the tip, closer where the curve bends.
+def place_joints(curve: Curve, band: float, count: int) -> np.ndarray:
+    """(count + 1,) arc lengths of the joints and of the end, from just below the held `band` to the tip, closer where
+    the curve bends.
 
+    The first joint stands a share of a segment below the band, so that its turn has room on both sides, as others have.
     Steps are equal in arc length plus a share of the turned angle, so that a straight part gets few joints and an arc
     enough to follow it.
     """
+    start = band + ROOT_LEAD * (curve.length - band) / (count + ROOT_LEAD)
     s = np.linspace(start, curve.length, 400)
     way = curve.tangent(s)
     turn = np.arccos(np.clip(np.sum(way[1:] * way[:-1], axis=1), -1.0, 1.0))

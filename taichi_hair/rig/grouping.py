@@ -75,6 +75,15 @@ def common_guide(pieces: list) -> Curve:
     return smoothed(polyline(line), 0.03 * longest)
 
 
+def to_the_tip(curve: Curve, points: np.ndarray) -> Curve:
+    """The curve led on straight to where all but the last few of the points (P, 3) end: means fall short of tips."""
+    s = curve.nearest(points, np.full(len(points), curve.length), np.inf)
+    far = float(np.percentile(s, 98.0))
+    if far <= 1.005 * curve.length:
+        return curve
+    return polyline(np.concatenate([curve.points, curve.at(min(far, 1.2 * curve.length))[None]]), len(curve.points))
+
+
 def plan_of(surface: Surface, head: Head, groups, distance, joints: int, name: str, refused) -> Plan:
     """Chains and weights for groups of pieces; all other hair stays with the head."""
     count = len(surface.points)
@@ -108,8 +117,8 @@ def plan_of(surface: Surface, head: Head, groups, distance, joints: int, name: s
 
 def _lock(surface, head, pieces, distance, joints, name, number, total, share):
     """(Strand, weights (P, J + 1) of the points as if all were its own, (P,) the zone that the head may share)."""
-    curve = common_guide(pieces)
     rows = np.concatenate([p.points for p in pieces])
+    curve = to_the_tip(common_guide(pieces), surface.points[rows])
     count = int(np.clip(round(curve.length / LINK), FEWEST, joints)) if joints > 1 else 1
     band = BAND * curve.length
     knots = place_joints(curve, band, count)

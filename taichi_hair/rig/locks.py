@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 from ..avatar.description import Avatar
 from .branches import branch_labels, split_wide
-from .centreline import Curve, axis_of, level_line
 from .fitted import Refusal
 from .grouping import group, plan_of
+from .pieces import Piece, measured, parted, rooted
 from .roots import Head
-from .strand import Plan, strand_width
+from .strand import Plan
 from .surface import Surface, distances, edge_graph
 
 # Lengths below are in head radii (about 0.11 m for a grown person), so that figures of any size are read alike.
 ON_CROWN, ON_SIDE = 0.34, 0.08  # hair nearer to the scalp than this is held: above the ears, and below them
+AT_ROOT = 0.08  # the same above the ears for hair that is known to hang: there it begins
 ABOVE = (-0.2, 0.4)  # heights over the head's middle between which the one goes over into the other
 BRIDGE = 0.3  # pieces without a hold of their own hang from what is nearest, within this
 BRUSH = 0.15  # share of a piece's points below which those near the head, low on the piece, only brush it
@@ -38,20 +38,6 @@ FALL = 0.5  # share of its length by which a strip on the head must lead down to
 BALL = 0.62  # least over largest extent from which a short lock is round: a bun, a ball, a bow
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """A lock found: its points, distance along the surface from where it is held, and its axis."""
-
-    points: np.ndarray  # (K,) of the surface
-    curve: Curve
-    turns: float
-    width: float
-    length: float
-    hollow: bool  # the axis lies outside the hair
-    island: int
-    area: float
-
-
 def loose_quads(surface: Surface) -> Refusal | None:
     """A refusal where most of the surface is made of islands too small to have a direction."""
     count = np.bincount(surface.islands)
@@ -64,11 +50,11 @@ def loose_quads(surface: Surface) -> Refusal | None:
     return None
 
 
-def held_by_head(surface: Surface, head: Head) -> np.ndarray:
-    """(P,) whether a point is held: it lies on the scalp, more loosely so above the ears than below them."""
+def held_by_head(surface: Surface, head: Head, crown: float = ON_CROWN) -> np.ndarray:
+    """(P,) whether a point is held: it lies on the scalp, more loosely so above the ears (`crown`) than below them."""
     over = (surface.points[:, 1] - head.centre[1]) / head.radius
     ramp = np.clip((over - ABOVE[0]) / (ABOVE[1] - ABOVE[0]), 0.0, 1.0)
-    return head.height(surface.points) < head.radius * (ON_SIDE + (ON_CROWN - ON_SIDE) * ramp)
+    return head.height(surface.points) < head.radius * (ON_SIDE + (crown - ON_SIDE) * ramp)
 
 
 def hung(surface: Surface, head: Head) -> tuple[np.ndarray, object, list[Refusal]]:
@@ -122,13 +108,14 @@ def _upper_end(points: np.ndarray, height: np.ndarray, mine: np.ndarray, head: H
     return near[points[near, 1] >= points[near, 1].max() - 0.12 * head.radius]
 
 
-def find_locks(surface: Surface, head: Head) -> tuple[list[Piece], list[Refusal], np.ndarray]:
-    """Pieces that may swing, refusals of those that may not, and the distance (P,) from where hair is held."""
+def find_locks(surface: Surface, head: Head) -> tuple[list[Piece], list[Refusal], np.ndarray, csr_matrix]:
+    """Pieces that may swing, refusals of those that may not, the distance (P,) from where hair is held, and the graph
+    that it was walked on."""
     distance, graph, refused = hung(surface, head)
     loose = np.isfinite(distance) & (distance > 0.0)
     pieces: list[Piece] = []
     if not loose.any():
-        return pieces, refused, distance
+        return pieces, refused, distance, graph
     free = graph.tocsr()[loose][:, loose]
     index = np.flatnonzero(loose)
     _, label = connected_components(free, directed=False)
@@ -160,21 +147,7 @@ def find_locks(surface: Surface, head: Head) -> tuple[list[Piece], list[Refusal]
                 else:
                     flat += len(rows)
                     refused.append(Refusal(f"{len(rows)} points around {_place(surface.points[rows])}", why, len(rows)))
-    return pieces, refused, distance
-
-
-def measured(surface: Surface, rows: np.ndarray, distance: np.ndarray) -> Piece:
-    """The piece of these points with its axis, from where it is held to its tip."""
-    points, along = surface.points[rows], distance[rows]
-    local = Surface(points, np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3), dtype=np.int64), (), (), ())
-    local.__dict__["areas"] = surface.areas[rows]
-    width = strand_width(local, along)
-    start = along - along.min()
-    curve, turns = axis_of(level_line(points, start, surface.areas[rows]), width)
-    gap = cKDTree(points).query(curve.at(np.linspace(0.1, 0.9, 17) * curve.length))[0]
-    hollow = bool(np.median(gap) > 0.45 * max(width, 1e-6) and np.median(gap) > 0.02)
-    island = int(np.bincount(surface.islands[rows]).argmax())
-    return Piece(rows, curve, turns, width, curve.length, hollow, island, float(surface.areas[rows].sum()))
+    return pieces, refused, distance, graph
 
 
 def not_a_lock(surface: Surface, piece: Piece, head: Head, distance: np.ndarray) -> str | None:
@@ -216,11 +189,13 @@ def fit_style(avatar: Avatar, surface: Surface, head: Head, joints: int, most: i
     every = np.ones(len(surface.points), dtype=bool)
     if whole is not None:
         return Plan((), nothing, every, every, (whole,))
-    pieces, refused, distance = find_locks(surface, head)
+    pieces, refused, distance, graph = find_locks(surface, head)
     if not pieces:
         if not refused:
             reach = float(distance[np.isfinite(distance)].max(initial=0.0))
             refused = [Refusal("the whole hair", f"it lies on the head: nothing hangs farther than {reach:.3f} m", 0)]
         return Plan((), nothing, every, every, tuple(refused))
-    groups = group(pieces, head, most)
+    on_scalp = held_by_head(surface, head, AT_ROOT)
+    pieces, distance = rooted(surface, head, graph, pieces, distance, on_scalp)
+    groups, distance = parted(surface, graph, group(pieces, head, most), distance)
     return plan_of(surface, head, groups, distance, joints, name, tuple(refused))

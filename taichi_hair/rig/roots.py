@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -29,10 +30,15 @@ class Head:
     radius: float
     known: bool  # whether centre and radius come from a head's mesh, not from the hair above it
 
+    @cached_property
+    def tree(self) -> cKDTree:
+        """For nearest points of the head's mesh."""
+        return cKDTree(self.points)
+
     def height(self, points: np.ndarray) -> np.ndarray:
         """(P,) metres from the head's surface; without a mesh from the ball, 0 inside it."""
         if len(self.points):
-            return cKDTree(self.points).query(points)[0]
+            return self.tree.query(points)[0]
         return np.maximum(np.linalg.norm(points - self.centre, axis=1) - self.radius, 0.0)
 
 
@@ -141,7 +147,7 @@ def strand_root(avatar: Avatar, surface: Surface, head: Head, graph, root=None) 
     if root is not None:
         return _named_root(avatar, surface, root, where), 1.0
     if len(head.points):
-        away = cKDTree(head.points).query(surface.points)[0]
+        away = head.tree.query(surface.points)[0]
     else:
         away = head.height(surface.points)
         away = away if away.max() - away.min() > 1e-6 else -surface.points[:, 1]

@@ -17,7 +17,7 @@ from .weights import along_chain, limited
 BAND = 0.03  # of a strand's length: what lies nearer to the root than this follows the head alone
 LONGEST_BAND = 0.15
 CATCH_UP = 1.3
-ROOT_ZONE = 0.5  # of the first segment: how far beyond the first joint the head may still hold a share
+ROOT_ZONE = 1.0  # of the first segment: how far beyond the first joint the head may still hold a share
 GAP = 0.08  # of a strand's size: pieces farther apart than this are not one strand
 SHORTEST = 1.5  # length over width, below which a piece has no direction to swing in
 

@@ -1,0 +1,124 @@
+"""Piece: a lock found in the surface, with its axis; and where pieces begin: at the scalp, or where fused ones part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.spatial import cKDTree
+
+from .centreline import Curve, axis_of, level_line
+from .roots import Head
+from .strand import strand_width
+from .surface import Surface, distances
+
+BACK = 0.6  # head radii before the place where a lock surely hangs within which it may begin
+PART = 0.45  # of the shorter one's length: fused locks whose seam ends before that begin where it ends
+SEAM_POINTS = 3  # edges between two locks from which they count as fused
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A lock found: its points, distance along the surface from where it is held, and its axis."""
+
+    points: np.ndarray  # (K,) of the surface
+    curve: Curve
+    turns: float
+    width: float
+    length: float
+    hollow: bool  # the axis lies outside the hair
+    island: int
+    area: float
+
+
+def rooted(surface: Surface, head: Head, graph: csr_matrix, pieces: list[Piece], distance: np.ndarray, on_scalp):
+    """The pieces grown back to where they leave the scalp (`on_scalp` (P,) bool), and the distance (P,) from there.
+
+    What decides that hair hangs is generous about what still lies on the head; a lock that does hang begins earlier, at
+    the tie or where it parts from the scalp, and a longer chain bends its mesh less.
+    """
+    loose = np.flatnonzero((distance == 0.0) & ~on_scalp)
+    if not len(loose) or not pieces:
+        return pieces, distance
+    rows = np.concatenate([p.points for p in pieces])
+    whose = np.full(len(surface.points), -1)
+    whose[rows] = np.repeat(np.arange(len(pieces)), [len(p.points) for p in pieces])
+    inside = np.zeros(len(surface.points), dtype=bool)
+    inside[loose] = inside[rows] = True
+    index = np.flatnonzero(inside)
+    number = np.full(len(surface.points), -1)
+    number[index] = np.arange(len(index))
+    way, _, source = dijkstra(
+        graph[index][:, index],
+        directed=False,
+        indices=number[rows],
+        min_only=True,
+        return_predecessors=True,
+        limit=BACK * head.radius,
+    )
+    grown = np.isfinite(way[number[loose]])
+    owner = whose[index[source[number[loose[grown]]]]]
+    held = distance == 0.0
+    held[loose[grown]] = False
+    # A piece of its own keeps a hold: its points that are farthest back.
+    _, label = connected_components(graph, directed=False)
+    back = np.where(np.isfinite(way), way, -1.0)
+    for part in np.setdiff1d(label[loose[grown]], label[held]).tolist():
+        mine = loose[grown][label[loose[grown]] == part]
+        reach = back[number[mine]]
+        held[mine[reach >= reach.max() - 0.05 * head.radius]] = True
+    distance = np.where(np.isfinite(distance), distances(graph, np.flatnonzero(held)), distance)
+    more = [np.concatenate([p.points, loose[grown][owner == k]]) for k, p in enumerate(pieces)]
+    return [measured(surface, points, distance) for points in more], distance
+
+
+def measured(surface: Surface, rows: np.ndarray, distance: np.ndarray) -> Piece:
+    """The piece of these points with its axis, from where it is held to its tip."""
+    points, along = surface.points[rows], distance[rows]
+    local = Surface(points, np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3), dtype=np.int64), (), (), ())
+    local.__dict__["areas"] = surface.areas[rows]
+    width = strand_width(local, along)
+    start = along - along.min()
+    curve, turns = axis_of(level_line(points, start, surface.areas[rows]), width)
+    gap = cKDTree(points).query(curve.at(np.linspace(0.1, 0.9, 17) * curve.length))[0]
+    hollow = bool(np.median(gap) > 0.45 * max(width, 1e-6) and np.median(gap) > 0.02)
+    island = int(np.bincount(surface.islands[rows]).argmax())
+    return Piece(rows, curve, turns, width, curve.length, hollow, island, float(surface.areas[rows].sum()))
+
+
+def parted(surface: Surface, graph: csr_matrix, groups: list[list[Piece]], distance: np.ndarray):
+    """Groups that begin where they part from the ones they are fused with, and the distance (P,) from there.
+
+    A mesh that is one sheet from the crown to where two tails part would tear along the seam if both swung from the
+    crown: the head holds the sheet. Locks that are fused along most of their length lie side by side and stay.
+    """
+    whose = np.full(len(surface.points), -1)
+    for g, pieces in enumerate(groups):
+        for piece in pieces:
+            whose[piece.points] = g
+    pairs = whose[surface.edges]
+    seam = (pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
+    shift = np.zeros(len(groups))
+    lengths = [max(p.length for p in pieces) for pieces in groups]
+    low = distance[surface.edges].min(axis=1)
+    for a in range(len(groups)):
+        for b in range(a + 1, len(groups)):
+            shared = seam & (np.sort(pairs, axis=1) == (a, b)).all(axis=1)
+            if shared.sum() < SEAM_POINTS:
+                continue
+            end = float(np.percentile(low[shared], 95.0))
+            if end < PART * min(lengths[a], lengths[b]):
+                shift[[a, b]] = np.maximum(shift[[a, b]], end)
+    if not shift.any():
+        return groups, distance
+    held = distance <= np.where(whose >= 0, shift[whose], 0.0)
+    distance = np.where(np.isfinite(distance), distances(graph, np.flatnonzero(held)), distance)
+    kept = []
+    for pieces in groups:
+        left = [p.points[~held[p.points]] for p in pieces]
+        left = [rows for rows in left if len(rows) >= 4]
+        if left:
+            kept.append([measured(surface, rows, distance) for rows in left])
+    return kept, distance
