@@ -18,7 +18,7 @@ LEAST_ARM = 0.25  # a contact nearer to the joint than this share of the segment
 LEAST_SIDE = 0.2  # and so is a push that goes along the segment but for this share
 TRIES = 4  # corrections of such a contact before it is handed on
 HANDED = 1e-5  # metres; less is not handed on
-PASSES = 3  # root to tip; after the first only where a segment handed something on
+PASSES = 6  # root to tip; after the first only where a segment handed something on
 
 
 @ti.func
