@@ -86,7 +86,7 @@ def row(avatar, rig, motion, seconds: float, solver: str, label: str) -> dict:
 
 
 def cost(solver: str, copies: int = 200, seconds: float = 1.0) -> dict:
-    """Processor nanoseconds per joint and tick without contact and with eight capsules about the strands: medians of five."""
+    """Processor nanoseconds per joint and tick, free and with eight capsules about the strands: medians of five."""
     avatar = th.sample("layered")
     body = [c for c in avatar.hair.colliders if c.shape == "capsule"][:7]
     head = avatar.hair.colliders[0]
