@@ -171,5 +171,9 @@ def test_levels_change_without_a_jump_and_half_the_ticks_are_nearly_the_same():
         now = crowd.positions(ids) - places[:, None]
         worst = max(worst, np.abs(now[1] - now[0]).max())
     assert worst < 0.02
+    crowd.set_level(ids, "culled")
+    crowd.set_level(ids, "frozen")
+    crowd.set_level(ids, "full")
+    crowd.advance(1 / 60)
     with pytest.raises(ValueError, match="level"):
         crowd.set_level(ids, "blurred")

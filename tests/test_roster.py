@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from taichi_hair.sim.roster import Roster
 
@@ -27,6 +28,13 @@ def test_random_coming_and_going_leaves_exactly_what_is_there():
         found = np.sort(device[0, : roster.count])
         assert np.array_equal(found, np.sort(np.concatenate([v[0] for v in held.values()] or [np.zeros(0)])))
     assert all(key in roster for key in held)
+
+
+def test_a_key_is_listed_once():
+    roster = Roster(1)
+    roster.add(1, np.array([[4]]))
+    with pytest.raises(KeyError, match="already listed"):
+        roster.add(1, np.array([[5]]))
 
 
 def test_nothing_changed_nothing_sent():

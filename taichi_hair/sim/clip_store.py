@@ -6,7 +6,7 @@ import numpy as np
 
 from . import layout as row
 from .baked import Baked, placed_rotation
-from .clips import clip_storage
+from .clips import clip_storage, write_pilots
 from .member import Kind, Member
 from .roster import Roster
 from .storage import Pool, write, write_columns
@@ -66,11 +66,11 @@ class ClipStore:
         """What the host says about members that play clips."""
         if not members:
             return
-        pilot = np.zeros((row.PILOT_ROWS, len(members)), dtype=np.int64)
-        place = np.zeros((row.PLACE_ROWS, len(members)))
+        pilot = np.zeros((len(members), row.PILOT_ROWS), dtype=np.int32)
+        place = np.zeros((len(members), row.PLACE_ROWS), dtype=np.float32)
         for k, m in enumerate(members):
             c = m.clip
-            pilot[:, k] = (
+            pilot[k] = (
                 c.anchor_start,
                 c.collider_start,
                 m.phase,
@@ -86,12 +86,10 @@ class ClipStore:
                 len(m.kind.sizes),
                 2 if m.frozen else m.teleported,
             )
-            place[row.PLACE_TURN : row.PLACE_TURN + 4, k], place[row.PLACE_SIZE, k] = placed_rotation(m.placement)
+            place[k, row.PLACE_TURN : row.PLACE_TURN + 4], place[k, row.PLACE_SIZE] = placed_rotation(m.placement)
             if m.teleported:
                 m.teleported, m.told_to_jump = False, m.since
-        columns = np.array([m.pilot for m in members])
-        write_columns(self.clip.pilot, pilot, columns)
-        write_columns(self.clip.place, place, columns)
+        write_pilots(self.clip, pilot, place, np.array([m.pilot for m in members], dtype=np.int32))
 
     def use(self, active: Roster) -> None:
         """The pilots that the next launch poses."""

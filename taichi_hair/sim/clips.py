@@ -34,6 +34,18 @@ def clip_storage(anchors: int, colliders: int, pilots: int) -> tuple[HairClip, B
     return clip, block
 
 
+@ti.kernel
+def write_pilots(
+    clip: ti.template(), pilot: ti.types.ndarray(), place: ti.types.ndarray(), columns: ti.types.ndarray()
+):
+    """Columns of members that play clips = what the host says, pilot (M, PILOT_ROWS) and place (M, PLACE_ROWS)."""
+    for m in range(columns.shape[0]):
+        for r in range(pilot.shape[1]):
+            clip.pilot[r, columns[m]] = pilot[m, r]
+        for r in range(place.shape[1]):
+            clip.place[r, columns[m]] = place[m, r]
+
+
 @ti.func
 def mixed3(field: ti.template(), first, start, stride, phase):
     """A vector of a clip at a phase, between the frames on both sides of it."""

@@ -227,7 +227,7 @@ class Crowd(Readers):
                 kind = self._kind_at(m.kind.avatar, m.kind.rig, stride)
                 columns = m.slot + np.arange(len(m.kind.constants.chain_anchor))
                 write_columns(self._storage.state.slot, kind.column + columns[None] - m.slot, columns, row.MODEL)
-            if frozen != m.frozen and level != "culled":
+            if frozen != m.frozen and not m.hidden:
                 self._rest(i)
                 self._simulate(i, m)
         self._tell(changed)

@@ -69,8 +69,8 @@ WORK = 6  # 3, force, then flight (a rod's less its position), then the projecte
 DEVIATION = 9  # 3, rod: end point less its rest place; spring-bone: kept tail less end point
 BEFORE = 12  # 3, end point one tick earlier, for display between ticks
 DEVIATION_BEFORE = 15  # 3, rod: DEVIATION one tick earlier, carried
-HANDED = 18  # 3, way out of contact that the segment below asks of this one
-STATE_JOINT_ROWS = 21
+HANDED = 15  # 3, in contact: the way out that the segment below asks of this one; DEVIATION_BEFORE is done with then
+STATE_JOINT_ROWS = 18
 
 # HairState.chain, one column per slot
 ROOT_BEFORE = 0  # 3, joint of the first segment one tick earlier, carried like a position

@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Roster:
-    """Columns of whole numbers, those of one key together or apart; only what changed is uploaded."""
+    """Columns of whole numbers under keys; only what changed is uploaded."""
 
     def __init__(self, rows: int) -> None:
         self.count = 0
@@ -17,6 +17,8 @@ class Roster:
 
     def add(self, key: int, values: np.ndarray) -> None:
         """Append columns (rows, n) under a key."""
+        if key in self._where:
+            raise KeyError(f"roster: {key} is already listed")
         n = values.shape[1]
         while self.count + n > self._values.shape[1]:
             self._values = np.concatenate([self._values, np.zeros_like(self._values)], axis=1)
@@ -24,7 +26,7 @@ class Roster:
         span = slice(self.count, self.count + n)
         self._values[:, span] = values
         self._keys[span] = key
-        self._where.setdefault(key, []).extend(range(self.count, self.count + n))
+        self._where[key] = list(range(self.count, self.count + n))
         self._changed.update(range(self.count, self.count + n))
         self.count += n
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import layout as row
 from .launch import rest_state
 from .member import Kind, Member
-from .storage import Storage, write_columns
+from .storage import Storage, begin
 
 
 def start(storage: Storage, members: list[Member], tick: int) -> None:
@@ -27,28 +26,19 @@ def _start_alike(storage: Storage, members: list[Member], tick: int) -> None:
     """The same for members of one kind on one pose."""
     kind = members[0].kind
     c = kind.constants
-    count = len(members)
     before = members[0].before(tick)
     joint, chain = rest_state(c.joint, c.chain, c.chain_anchor, before)
-    joint_start, slot_start, anchor_start, collider_start = (
-        np.array([getattr(m, name) for m in members])[:, None] for name in ("joint", "slot", "anchor", "collider")
-    )
-    chains = np.arange(len(c.chain_anchor))
-    blocks = np.arange(joint.shape[1])
-    write_columns(storage.state.joint, np.tile(joint, count), (joint_start + blocks).ravel())
-    write_columns(storage.state.chain, np.tile(chain, count), (slot_start + chains).ravel())
     attach = before.rotation[0].T if c.anchors else np.zeros((4, 0))
-    write_columns(storage.state.attach, np.tile(attach, count), (anchor_start + np.arange(c.anchors)).ravel())
-    slot = np.zeros((row.STATE_SLOT_ROWS, count, len(chains)), dtype=np.int64)
-    slot[row.MODEL] = kind.column + chains
-    slot[row.START] = joint_start + chains
-    slot[row.STRIDE] = len(chains)
-    slot[row.ANCHOR] = anchor_start + c.chain_anchor
-    slot[row.COLLIDERS] = collider_start
-    slot[row.BLOCK] = joint_start
-    columns = (slot_start + chains).ravel()
-    write_columns(storage.state.slot, slot.reshape(row.STATE_SLOT_ROWS, -1), columns)
-    write_columns(storage.state.family, (slot_start + c.order).reshape(1, -1), columns, row.FAMILY_ORDER)
+    at = [(m.joint, m.slot, m.anchor, m.collider) for m in members]
+    begin(
+        storage.state,
+        np.ascontiguousarray(joint, dtype=np.float32),
+        np.ascontiguousarray(chain, dtype=np.float32),
+        np.ascontiguousarray(attach, dtype=np.float32),
+        np.stack([c.chain_anchor, c.order]).astype(np.int32),
+        np.array(at, dtype=np.int32),
+        kind.column,
+    )
     for m in members:
         m.teleported = False
 

@@ -37,6 +37,38 @@ def _read(field: ti.template(), target: ti.types.ndarray(), columns: ti.types.nd
         target[r, c] = field[first + r, columns[c]]
 
 
+@ti.kernel
+def begin(
+    state: ti.template(),
+    joint: ti.types.ndarray(),
+    chain: ti.types.ndarray(),
+    attach: ti.types.ndarray(),
+    plan: ti.types.ndarray(),
+    starts: ti.types.ndarray(),
+    model: ti.i32,
+):
+    """Members of one kind on one pose in their columns: `starts` (M, 4) has the first of joints, slots, anchors and
+    colliders, `plan` (2, C) each chain's anchor and the chains family after family, `model` the first of the kind."""
+    for m in range(starts.shape[0]):
+        for r in range(joint.shape[0]):
+            for k in range(joint.shape[1]):
+                state.joint[r, starts[m, 0] + k] = joint[r, k]
+        for r in range(4):
+            for k in range(attach.shape[1]):
+                state.attach[r, starts[m, 2] + k] = attach[r, k]
+        for c in range(plan.shape[1]):
+            slot = starts[m, 1] + c
+            for r in range(chain.shape[0]):
+                state.chain[r, slot] = chain[r, c]
+            state.slot[row.MODEL, slot] = model + c
+            state.slot[row.START, slot] = starts[m, 0] + c
+            state.slot[row.STRIDE, slot] = plan.shape[1]
+            state.slot[row.ANCHOR, slot] = starts[m, 2] + plan[0, c]
+            state.slot[row.COLLIDERS, slot] = starts[m, 3]
+            state.slot[row.BLOCK, slot] = starts[m, 0]
+            state.family[row.FAMILY_ORDER, slot] = starts[m, 1] + plan[1, c]
+
+
 def write(field, values: np.ndarray, start: int = 0) -> None:
     """Columns from `start` on = values (rows, n), in the field's own number type."""
     if values.size:
