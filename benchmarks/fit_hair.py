@@ -132,13 +132,9 @@ def makehuman(assets: Path) -> dict:
     skeleton = avatar.skeleton
     nodes = [skeleton.index(n) for n in ("ponytail", *(f"ponytail{k}" for k in (1, 2, 3, 4)), "ponytail_end")]
     line = skeleton.rest_world[nodes, :3, 3]
-    fine = np.concatenate(
-        [a + np.linspace(0, 1, 60)[:, None] * (b - a) for a, b in itertools.pairwise(line)]
-    )
+    fine = np.concatenate([a + np.linspace(0, 1, 60)[:, None] * (b - a) for a, b in itertools.pairwise(line)])
     places = fitted.table["plan"].strands[0].places
-    mine = np.concatenate(
-        [a + np.linspace(0, 1, 60)[:, None] * (b - a) for a, b in itertools.pairwise(places)]
-    )
+    mine = np.concatenate([a + np.linspace(0, 1, 60)[:, None] * (b - a) for a, b in itertools.pairwise(places)])
     off = np.linalg.norm(mine[:, None] - fine[None], axis=-1).min(axis=1)
     mean, most = 1e3 * off.mean(), 1e3 * off.max()
     out.print(f"makehuman ponytail: fitted chain {mean:.1f} mm from the hand-made one on average, {most:.1f} at most")
@@ -180,12 +176,12 @@ def styles(assets: Path):
 def every_style(assets: Path, folder: Path) -> list[dict]:
     found, cells = [], []
     table = Table(title="every hair mesh, chains=auto")
-    for column in ("style", "points", "seconds", "chains", "sure", "refused", "p99 before > after", "worst"):
+    for column in ("style", "points", "seconds", "of CPU", "chains", "sure", "refused", "p99 before > after", "worst"):
         table.add_column(column)
     for name, avatar, meshes, body in styles(assets):
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         rig = fit_hair(avatar, meshes, 6, chains="auto", body=body)
-        seconds = time.perf_counter() - began
+        seconds, busy = time.perf_counter() - began, time.process_time() - busy
         report = rig.report()
         r = report["refinement"]
         sure = f"{np.mean([k.confidence for k in rig.locks]):.2f}" if rig.locks else "-"
@@ -193,8 +189,10 @@ def every_style(assets: Path, folder: Path) -> list[dict]:
         stretch = f"{r['p99_before']:.0f} > {r['p99_after']:.0f}" if r else "-"
         worst = f"{r['worst_before']:.0f} > {r['worst_after']:.0f}" if r else "-"
         points = len(rig.table["surface"].points)
-        table.add_row(name, str(points), f"{seconds:.2f}", str(len(rig.fitted)), sure, why, stretch, worst)
-        found.append({"style": name, "seconds": seconds, **report})
+        table.add_row(
+            name, str(points), f"{seconds:.2f}", f"{busy:.2f}", str(len(rig.fitted)), sure, why, stretch, worst
+        )
+        found.append({"style": name, **report, "seconds": seconds, "cpu_seconds": busy})
         cells.append(fit_picture(rig, f"{name}: {len(rig.fitted)} chains", (230, 270), body=body))
     out.print(table)
     height = max(c.shape[0] for c in cells)

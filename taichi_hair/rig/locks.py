@@ -11,7 +11,7 @@ from ..avatar.description import Avatar
 from .branches import branch_labels, split_wide
 from .fitted import Refusal
 from .grouping import group, plan_of
-from .pieces import Piece, measured, parted, rooted
+from .pieces import Piece, measured, rooted
 from .roots import Head
 from .strand import Plan
 from .surface import Surface, distances, edge_graph
@@ -197,5 +197,5 @@ def fit_style(avatar: Avatar, surface: Surface, head: Head, joints: int, most: i
         return Plan((), nothing, every, every, tuple(refused))
     on_scalp = held_by_head(surface, head, AT_ROOT)
     pieces, distance = rooted(surface, head, graph, pieces, distance, on_scalp)
-    groups, distance = parted(surface, graph, group(pieces, head, most), distance)
+    groups = group(pieces, head, most)
     return plan_of(surface, head, groups, distance, joints, name, tuple(refused))

@@ -1,4 +1,4 @@
-"""Piece: a lock found in the surface, with its axis; and where pieces begin: at the scalp, or where fused ones part."""
+"""Piece: a lock found in the surface, with its axis; and where it begins: where it leaves the scalp."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from .strand import strand_width
 from .surface import Surface, distances
 
 BACK = 0.6  # head radii before the place where a lock surely hangs within which it may begin
-PART = 0.45  # of the shorter one's length: fused locks whose seam ends before that begin where it ends
-SEAM_POINTS = 3  # edges between two locks from which they count as fused
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,39 +84,3 @@ def measured(surface: Surface, rows: np.ndarray, distance: np.ndarray) -> Piece:
     hollow = bool(np.median(gap) > 0.45 * max(width, 1e-6) and np.median(gap) > 0.02)
     island = int(np.bincount(surface.islands[rows]).argmax())
     return Piece(rows, curve, turns, width, curve.length, hollow, island, float(surface.areas[rows].sum()))
-
-
-def parted(surface: Surface, graph: csr_matrix, groups: list[list[Piece]], distance: np.ndarray):
-    """Groups that begin where they part from the ones they are fused with, and the distance (P,) from there.
-
-    A mesh that is one sheet from the crown to where two tails part would tear along the seam if both swung from the
-    crown: the head holds the sheet. Locks that are fused along most of their length lie side by side and stay.
-    """
-    whose = np.full(len(surface.points), -1)
-    for g, pieces in enumerate(groups):
-        for piece in pieces:
-            whose[piece.points] = g
-    pairs = whose[surface.edges]
-    seam = (pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
-    shift = np.zeros(len(groups))
-    lengths = [max(p.length for p in pieces) for pieces in groups]
-    low = distance[surface.edges].min(axis=1)
-    for a in range(len(groups)):
-        for b in range(a + 1, len(groups)):
-            shared = seam & (np.sort(pairs, axis=1) == (a, b)).all(axis=1)
-            if shared.sum() < SEAM_POINTS:
-                continue
-            end = float(np.percentile(low[shared], 95.0))
-            if end < PART * min(lengths[a], lengths[b]):
-                shift[[a, b]] = np.maximum(shift[[a, b]], end)
-    if not shift.any():
-        return groups, distance
-    held = distance <= np.where(whose >= 0, shift[whose], 0.0)
-    distance = np.where(np.isfinite(distance), distances(graph, np.flatnonzero(held)), distance)
-    kept = []
-    for pieces in groups:
-        left = [p.points[~held[p.points]] for p in pieces]
-        left = [rows for rows in left if len(rows) >= 4]
-        if left:
-            kept.append([measured(surface, rows, distance) for rows in left])
-    return kept, distance
