@@ -16,7 +16,7 @@ from taichi_hair.avatar.skinning import skin_vertices
 from taichi_hair.motion.carried import lengthened
 from taichi_hair.motion.turn import HeadTurn, Sideways
 from taichi_hair.rig.fit import fit_hair
-from taichi_hair.rig.fitted import owner
+from taichi_hair.rig.fitted import FittedRig, owner
 
 
 @pytest.fixture(scope="module")
@@ -193,3 +193,13 @@ def test_seed_sans_tail_is_found_again(assets):
     assert rig.refinement.after.p99 < 0.85 * rig.refinement.before.p99
     off = np.abs(skin_vertices(avatar, 6) - skin_vertices(rig.avatar, 6)).max()
     assert off < 1e-6
+
+
+def test_colliders_are_fitted_for_a_fitted_rig(ponytail):
+    from taichi_hair.rig.colliders import fit_colliders
+
+    avatar, rig = ponytail
+    with_body = fit_colliders(avatar, rig)
+    assert isinstance(with_body, FittedRig) and with_body.fitted == rig.fitted
+    assert owner(avatar, with_body) is rig.avatar
+    assert len(with_body.colliders) >= len(rig.colliders)

@@ -14,6 +14,7 @@ from ..avatar.avatar import Avatar
 from ..hair import Collider, ColliderFit, HairRig
 from .body import SHOULDERS, TORSO, UPPER_ARMS, Surfaces, surfaces
 from .coverage import FEWEST, Build, build_of, missing, placed, poses
+from .fitted import owner
 
 GROW = 0.05  # of the body's size (2.5 cm of an adult): the most that a radius grows
 SHRINK = 0.03
@@ -33,6 +34,7 @@ def fit_colliders(avatar: Avatar, rig: HairRig | None = None, *, hidden=()) -> H
     or geometry are missing the author's settings stay, and the report says so.
     """
     rig = avatar.hair if rig is None else rig
+    avatar = owner(avatar, rig)
     original = rig.restored
     build = build_of(avatar)
     if build is None:
