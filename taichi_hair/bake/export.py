@@ -14,12 +14,12 @@ from ..avatar.avatar import Avatar
 from ..avatar.document import Document, parse_document, read_document
 from ..avatar.errors import AssetError
 from ..avatar.gltf import dump, glb_bytes
-from ..avatar.saving import member_spans, to_bytes
+from ..avatar.saving import to_bytes
 from ..avatar.secondary_animation import HALF_TURN
 from ..hair import HairRig
 from ..rig.fitted import FittedRig
 from ..rig.write import rig_bytes
-from .splice import append_items, item_spans, remove_items, set_in_item, set_item
+from .splice import append_items, remove_items, set_in_item, set_item
 from .tracks import Tracks
 
 KEY = "taichi_hair"  # in the animation's extras: what undo needs, and how the motion was made
@@ -187,13 +187,6 @@ def undo(path) -> bytes:
             str(path), "animations", found, "the file as it was baked, so that it can be taken back exactly"
         )
     return data
-
-
-def node_text(text: str, node: int) -> str:
-    """JSON text of one node."""
-    start, _ = member_spans(text)["nodes"]
-    a, b = item_spans(text, start)[node]
-    return text[a:b]
 
 
 def facts_of(path) -> list[dict]:

@@ -48,7 +48,8 @@ class RetargetReport:
 class Plan:
     """Constant arrays of one transfer. Pairs are the P joints that are transferred."""
 
-    source: np.ndarray  # (P,) nodes of the clip
+    clip: Clip
+    source: np.ndarray  # (P,) places in `needed` of the clip's joints
     target: np.ndarray  # (P,) nodes of the avatar
     facing: np.ndarray  # (4,) the clip's world to the avatar's
     post: np.ndarray  # (P, 4) the avatar's world rotation is facing * clip's world rotation * post
@@ -56,7 +57,7 @@ class Plan:
     hips: int  # the avatar's hips
     here: Stance
     there: Stance
-    probes: np.ndarray  # (K,) clip nodes whose places are read: hips first, then ankles and knees
+    probes: np.ndarray  # (K,) places in `needed` of joints that are looked at: hips first, then ankles and knees
     probe_offset: np.ndarray  # (3,) of the pelvis in the clip's hips
     ankles_s: tuple[int, ...]  # places of the ankles in `probes`
     points: tuple[tuple[int, int, float], ...]  # (probe, avatar node, share) of ankles (share 0) and knees
@@ -99,6 +100,7 @@ class Plan:
             for d in sorted({int(depth[n]) for n in moved})
         )
         return cls(
+            clip=clip,
             source=np.array([place[int(s)] for s in source]),
             target=target,
             facing=facing,
@@ -115,15 +117,11 @@ class Plan:
             needed=np.array(order, dtype=np.int64),
             levels=levels,
             ground=ground,
-        ).with_clip(clip)
-
-    def with_clip(self, clip: Clip) -> Plan:
-        object.__setattr__(self, "clip", clip)
-        return self
+        )
 
     def placed(self, rest: np.ndarray, floor: float, ankle: float, sunk: float = 0.0) -> Plan:
         """The plan with the clip's pelvis at rest (3,) and its floor, both in the avatar's axes."""
-        return replace(self, rest=rest, floor=floor, ankle=ankle, sunk=sunk).with_clip(self.clip)
+        return replace(self, rest=rest, floor=floor, ankle=ankle, sunk=sunk)
 
     def source_world(self, times: np.ndarray, loop: bool) -> tuple[np.ndarray, np.ndarray]:
         """World matrices (T, M, 4, 4) of the needed nodes of the clip, and its local rotations (T, N, 4)."""

@@ -152,11 +152,8 @@ def _plan(clip, avatar, own, roles, pairs, facing, turns, ground, notes) -> Plan
     places = plan.points_of(world)
     ankles = places[:, list(plan.ankles_s), 1].min(axis=1) if plan.ankles_s else np.zeros(len(times))
     if known:
-        sunk = (
-            _sunk(plan, world, ankles - ankle, SLOW * rest[1] * (times[1] - times[0]))
-            if ground and plan.ankles_s
-            else 0.0
-        )
+        slow = SLOW * rest[1] * (times[1] - times[0])
+        sunk = _sunk(plan, world, ankles - ankle, slow) if ground and plan.ankles_s else 0.0
         if sunk < -SINK * rest[1]:
             notes.append(f"the clip's feet stand {-100 * sunk:.0f} cm below its floor; it was raised by that")
             return plan.placed(rest, sunk, ankle, sunk)
