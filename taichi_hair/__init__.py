@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .motion.steps import made_clip as made_clip
     from .motion.turn import HeadTurn as HeadTurn
     from .rig.colliders import fit_colliders as fit_colliders
+    from .rig.distance import surface_colliders as surface_colliders
     from .rig.fit import fit_hair as fit_hair
     from .rig.guides import guides as guides
     from .rig.lint import lint_weights as lint_weights
@@ -57,6 +58,7 @@ _HOMES = {
     "refine_weights": "measure.reweigh",
     "sample": "avatar.samples",
     "save": "avatar.saving",
+    "surface_colliders": "rig.distance",
     "transfer": "rig.transfer",
     "tune_profile": "measure.tune",
     "write_rig": "rig.write",
