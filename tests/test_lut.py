@@ -90,6 +90,6 @@ def test_the_tip_follows_late_and_arrives(table):
     still = table.pose(turn)
     tips = np.linalg.norm(first - still, axis=-1).reshape(CHAINS, JOINTS)
     assert tips[:, -1].max() > 0.01 or tips[0, 0] < tips[0, -1]
-    for _ in range(120):
+    for _ in range(600):
         last = table.pose(turn, follower.step(turn, 1 / 60))
     assert np.abs(last - still).max() < 1e-4

@@ -88,27 +88,21 @@ def one_by_one(avatars: int = 1000, times: int = 40) -> dict:
     return {"avatars": avatars, "add_ms": 1e3 * float(np.median(add)), "remove_ms": 1e3 * float(np.median(remove))}
 
 
-def memory(avatars: int = 1000) -> dict:
-    """Bytes of device memory per avatar: what its columns take, and what is allocated when a crowd is added at once."""
+def memory() -> dict:
+    """Bytes of device memory of one avatar: its columns in the state, its place in a clip and in the lists."""
     from ..sim import layout as row
     from ..sim.constants import build
-    from ..sim.crowd import Crowd
     from ..sim.solvers.kinds import ARC
     from .bench_rig import bench_avatar
 
     avatar = bench_avatar(CHAINS, JOINTS, CAPSULES)
     c = build(avatar.skeleton, avatar.hair, solver=ARC, h=1 / 120, sag_free=True)
-    chains = len(c.chain_anchor)
     numbers = c.joint.shape[1] * row.STATE_JOINT_ROWS
-    numbers += chains * (row.STATE_CHAIN_ROWS + row.STATE_SLOT_ROWS + row.FAMILY_ROWS)
+    numbers += CHAINS * (row.STATE_CHAIN_ROWS + row.STATE_SLOT_ROWS + row.FAMILY_ROWS + 2)
     numbers += c.anchors * (row.TICKS_PER_LAUNCH * row.ANCHOR_ROWS + 4)
     numbers += CAPSULES * (row.TICKS_PER_LAUNCH + 1) * row.COLLIDER_ROWS
     numbers += row.PILOT_ROWS + row.PLACE_ROWS + 1
-    crowd = Crowd("arc")
-    before = crowd._storage.state_bytes()
-    crowd.add(avatar, count=avatars)
-    grown = crowd._storage.state_bytes() - before
-    return {"bytes_per_avatar": 4 * numbers, "bytes_allocated_per_avatar": grown // avatars}
+    return {"bytes_per_avatar": 4 * numbers}
 
 
 START = """

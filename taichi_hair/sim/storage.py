@@ -165,10 +165,6 @@ class Storage:
         )
         self._used = {}
 
-    def state_bytes(self) -> int:
-        """Device memory of all members, room to grow included."""
-        return sum(4 * int(np.prod(field.shape)) for field in vars(self.state).values())
-
     def add_model(self, joint, chain, span, pair, pair_number, allowance, grid, path) -> int:
         """Store the constants of one kind; spans count from 0 within it. Returns the column of its first chain."""
         sizes = {"joint": joint.shape[1], "chain": chain.shape[1], "pair": pair.shape[1]}
