@@ -231,6 +231,12 @@ def test_chains_that_hang_on_a_chain_share_its_keys_and_the_allowed_error(assets
     motion = retarget(load_clip(assets / "vrma" / "fm_002_dogeza.vrma"), avatar)
     report = bake(avatar, None, motion, tmp_path / "bow.vrma", fps=30.0, error_mm=0.5)
     assert report.key_error_mm <= 0.5 and report.playback_mm < 0.05
+    nodes = read_document(tmp_path / "bow.vrma").json["nodes"]
+    assert max(abs(v) for body in nodes for v in body.get("rotation", [0.0])) <= 1.0
+    win = retarget(load_clip(assets / "unity-chan" / "clips" / "WIN00.glb"), avatar)
+    assert win.authored  # chains that are simulated hang on chains that the clip animates
+    for ending in (".vrma", ".glb"):
+        assert bake(avatar, None, win, tmp_path / f"win{ending}", fps=30.0).playback_mm < 0.05
     reach, depth = reaches(avatar.skeleton, avatar.hair)
     assert sorted(set(depth.tolist())) == [1, 2]
     for (start, count), chain in zip(avatar.hair.spans, avatar.hair.chains, strict=True):

@@ -177,7 +177,7 @@ def played_back(
     new = bones.new if bones is not None else {n: n for n in range(len(avatar.skeleton))}
     joints = np.array([new[int(j)] for j in taken.joints], dtype=np.int64)
     keys = {t.node: t.times for t in tracks.tracks[: tracks.hair_tracks]}
-    motion = retarget(clip, avatar, ground=False, loop=False, authored=False) if bones is not None and body else None
+    motion = retarget(clip, avatar, ground=False, loop=False) if bones is not None and body else None
     worst = 0.0
     for start, count in taken.rig.spans:
         at = np.isin(taken.times, keys[int(joints[start])])

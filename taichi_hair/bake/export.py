@@ -143,7 +143,9 @@ def _with_trs(avatar: Avatar, document: Document, text: str, tracks: Tracks) -> 
             back = rotations.inverse(HALF_TURN)
             place, turn = rotations.rotate(back, place), rotations.multiply(back, turn)
         value = {k: v for k, v in body.items() if k != "matrix"}
-        value.update(translation=place.tolist(), rotation=turn.tolist(), scale=skeleton.scales[node].tolist())
+        value.update(
+            translation=place.tolist(), rotation=np.clip(turn, -1.0, 1.0).tolist(), scale=skeleton.scales[node].tolist()
+        )
         text, nodes[str(node)] = set_item(text, "nodes", node, dump(value).decode("utf-8"))
     return text, nodes
 

@@ -111,7 +111,7 @@ def vrma_bytes(bones: Lean, tracks: Tracks, facts: dict) -> bytes:
             body["children"] = children
         body["translation"] = skeleton.translations[node].tolist()
         if not np.array_equal(skeleton.rotations[node], rotations.IDENTITY):
-            body["rotation"] = skeleton.rotations[node].tolist()
+            body["rotation"] = np.clip(skeleton.rotations[node], -1.0, 1.0).tolist()  # glTF refuses 1 + 4e-16
         nodes.append(body)
     packer = Packer(0, 0, 0, 0)
     animation = animation_of(packer, tracks)
