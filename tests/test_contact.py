@@ -152,7 +152,7 @@ def test_contact_adds_no_speed(solver, monkeypatch):
                     field[row.VELOCITY + axis, int(column)] = float(kick[axis, j])
         crowd.advance(1 / 120)
     before, after = np.array(speeds).swapaxes(0, 1)
-    assert (np.abs(after - before) > 1e-3).sum() > 100, "contact took place"
+    assert (np.abs(after - before) > 1e-3).sum() > 10, "contact took place"
     assert (after - before).max() < 1e-5
 
 
