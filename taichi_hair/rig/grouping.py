@@ -21,8 +21,6 @@ LEAST_SURE = 0.3  # confidence below which a lock gets no chain
 SIDE = 0.4  # head radii from the middle plane from which a lock is of the left or of the right
 LINK = 0.06  # metres, chosen: a chain gets a joint for so much length
 FEWEST = 2
-PART = 0.45  # of a lock's length: a seam with another lock that ends before that is where the two part
-SEAM_POINTS = 6  # of a seam, from which locks count as fused
 BLEND = 0.25  # head radii over which neighbouring locks of a fused mesh go over into each other
 
 
@@ -99,12 +97,11 @@ def plan_of(surface: Surface, head: Head, groups, distance, joints: int, name: s
     edge = float(np.median(surface.lengths)) if len(surface.lengths) else 1.0
     rounds = int(np.clip(2.0 * (BLEND * head.radius / max(edge, 1e-9)) ** 2, 2, 60))
     member = spread(member, surface.edges, rounds, held)
-    seams = _seams(surface, member)
     blocks, strands, near = [], [], held.copy()
     head_column = member[:, 0].copy()
     for g, pieces in enumerate(groups):
         label = name if len(groups) == 1 else f"{name}_{chr(97 + g)}" if len(groups) <= 26 else f"{name}_{g + 1:02d}"
-        strand, block, zone = _lock(surface, head, pieces, distance, joints, label, seams[g], member[:, g + 1])
+        strand, block, zone = _lock(surface, head, pieces, distance, joints, label, member[:, g + 1])
         if strand.lock.confidence < LEAST_SURE:
             why = f"not sure enough ({strand.lock.confidence:.2f}): {'; '.join(strand.lock.reasons)}"
             refused = (*refused, Refusal(strand.name, why, strand.lock.points))
@@ -119,16 +116,7 @@ def plan_of(surface: Surface, head: Head, groups, distance, joints: int, name: s
     return Plan(tuple(strands), limited(weights), held, near | (member[:, 0] > 0.02), refused)
 
 
-def _seams(surface: Surface, member: np.ndarray) -> list[np.ndarray]:
-    """Per group the points of its edges to other groups: where locks are fused."""
-    whose = np.argmax(member, axis=1) - 1
-    pairs = whose[surface.edges]
-    fused = (pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
-    ends, owners = surface.edges[fused].ravel(), pairs[fused].ravel()
-    return [np.unique(ends[owners == g]) for g in range(member.shape[1] - 1)]
-
-
-def _lock(surface, head, pieces, distance, joints, label, seam, share):
+def _lock(surface, head, pieces, distance, joints, label, share):
     """(Strand, weights (P, J + 1) of the points as if all were its own, (P,) the zone that the head may share)."""
     rows = np.concatenate([p.points for p in pieces])
     curve = to_the_tip(common_guide(pieces), surface.points[rows])
@@ -139,11 +127,6 @@ def _lock(surface, head, pieces, distance, joints, label, seam, share):
     guess = np.clip(distance[mine] / far, 0.0, 1.0) * curve.length
     s[mine] = curve.nearest(surface.points[mine], guess, 0.4 * curve.length)
     band = BAND * curve.length
-    if len(seam) >= SEAM_POINTS:
-        # A sheet that parts into two tails would tear along the seam if both swung from the crown: the head holds it
-        # as far as the seam goes. Locks that are fused along most of their length lie side by side and stay so.
-        end = float(np.percentile(s[seam], 90.0))
-        band = end if band < end < PART * curve.length else band
     knots = place_joints(curve, band, count)
     away = np.linalg.norm(surface.points[rows] - curve.at(np.clip(s[rows], 0.0, curve.length)), axis=1)
     width = 2.0 * float(np.average(away, weights=surface.areas[rows]))
