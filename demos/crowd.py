@@ -2,8 +2,7 @@
 
     python demos/crowd.py [--avatars 1000] [--budget MS] [--levels] [--seconds 4] [-o crowd.webp]
 
-All of them are simulated; the front rows are drawn. The map shows every avatar, coloured by its level of detail on
-request, and the time of the frame.
+All of them are simulated, the front rows drawn. The map shows every avatar, coloured by level of detail on request.
 """
 
 import argparse
@@ -26,8 +25,7 @@ EYE = np.array([0.0, 1.7, 4.0])
 
 def crowd_of(count: int) -> tuple[th.Crowd, dict]:
     """A crowd on a loose grid in front of the eye, and which avatar each member is."""
-    rng = np.random.default_rng(4)
-    crowd, who = th.Crowd("rod"), {}
+    rng, crowd, who = np.random.default_rng(4), th.Crowd("rod"), {}
     side = int(np.ceil(np.sqrt(count)))
     places = np.array([[(k % side - (side - 1) / 2) * 1.1, 0.0, -1.3 * (k // side)] for k in range(count)])
     places[:, [0, 2]] += rng.uniform(-0.2, 0.2, (count, 2))
@@ -37,8 +35,8 @@ def crowd_of(count: int) -> tuple[th.Crowd, dict]:
         avatar, clip = avatars[k % 3], th.made_clip(("dance", "stroll", "look")[k // 3])
         motion = th.retarget(clip, avatar, travel="remove", loop=True)
         mine = places[kind == k]
-        phase, speed = rng.uniform(0.0, motion.seconds, len(mine)), rng.uniform(0.8, 1.2, len(mine))
-        ids = crowd.add(avatar, count=len(mine), motion=motion, at=mine, phase=phase, speed=speed)
+        own = {"phase": rng.uniform(0.0, motion.seconds, len(mine)), "speed": rng.uniform(0.8, 1.2, len(mine))}
+        ids = crowd.add(avatar, count=len(mine), motion=motion, at=mine, **own)
         who |= dict.fromkeys(ids.tolist(), avatar)
     return crowd, who
 
@@ -50,8 +48,8 @@ def drawn_map(crowd: th.Crowd, coloured: bool, height: int) -> np.ndarray:
     places = crowd.places()
     scale = min(height * 0.9 / (4.0 - places[:, 2].min()), height * 0.62 / np.ptp(places[:, 0]))
     for (x, _, z), level in zip(places, crowd.levels(), strict=True):
-        at = (height / 3 + x * scale, height * 0.98 + (z - 4.0) * scale)
-        draw.circle(at, 2.5, COLOURS[level if coloured else "full"])
+        u, v = height / 3 + x * scale, height * 0.98 + (z - 4.0) * scale
+        draw.ellipse((u - 2.5, v - 2.5, u + 2.5, v + 2.5), COLOURS[level if coloured else "full"])
     return np.asarray(image)
 
 
@@ -60,14 +58,13 @@ def main() -> None:
     parser.add_argument("--avatars", type=int, default=1000)
     parser.add_argument("--budget", type=float, help="milliseconds a frame (default: levels by distance)")
     parser.add_argument("--levels", action="store_true", help="colour the map by level of detail")
-    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--seconds", type=float, default=4.0, help="length of the film")
     parser.add_argument("-o", "--output", default="crowd.webp", help="film, or a .png of its last frame")
     args = parser.parse_args()
     th.init("cpu")
     crowd, who = crowd_of(args.avatars)
     crowd.budget(args.budget)
-    near = np.argsort(np.linalg.norm(crowd.places() - EYE, axis=1))[:DRAWN]
-    near = crowd.ids[near]
+    near = crowd.ids[np.argsort(np.linalg.norm(crowd.places() - EYE, axis=1))[:DRAWN]]
     scene = Scene([who[int(i)] for i in near])
     raster, camera = Raster(scene), Camera((0.0, 1.05, -1.5), 5.6, 0.0, 0.12, 0.62)
     frames, times = [], []
@@ -85,8 +82,8 @@ def main() -> None:
     assert all(np.isfinite(crowd.positions(ids)).all() for ids in kinds.values()), "some hair is nowhere"
     found = {level: crowd.levels().count(level) for level in LEVELS}
     assert args.avatars < 500 or found["full"] < args.avatars, "everyone is at full level: is nobody far away?"
-    write = save_picture if args.output.endswith(".png") else save_film
-    path = write(args.output, frames[-1]) if write is save_picture else write(args.output, frames, fps=15.0)
+    png = args.output.endswith(".png")
+    path = save_picture(args.output, frames[-1]) if png else save_film(args.output, frames, fps=15.0)
     print(f"wrote {path}: {args.avatars} avatars, median {np.median(times[10:]):.1f} ms a frame, levels {found}")
 
 
