@@ -21,9 +21,12 @@ from .selection import select_faces, select_parts
 from .settings import chain_settings
 from .strand import Plan, fit_strand
 from .surface import read_surface
+from .weights import limited, spread
 
 REFINE_POINTS = 1500  # larger surfaces are refined for fewer rounds, so that a fit stays a matter of seconds
 FEWEST = 16
+SMOOTH = 0.25  # head radii over which weights are averaged where that lowers the stretch
+WORST = 0.2  # what the worst edge counts beside the 99th percentile
 
 
 def fit_hair(
@@ -62,21 +65,34 @@ def fit_hair(
     else:
         most = 16 if chains == "auto" else int(chains)
         plan = fit_style(avatar, surface, head, int(joints), most, label)
-    weights, report = (_refine(surface, plan) if refine and plan.strands else (plan.weights, None))
+    report = None
+    weights = plan.weights
+    if refine and plan.strands:
+        weights, report = _refine(surface, plan, SMOOTH * head.radius)
     rig = apply_plan(avatar, surface, replace(plan, weights=weights), node, report)
     return replace(rig, seconds=perf_counter() - began)
 
 
-def _refine(surface, plan: Plan) -> tuple[np.ndarray, Refinement]:
+def _refine(surface, plan: Plan, reach: float) -> tuple[np.ndarray, Refinement]:
+    """Weights with less stretch over sample poses: averaged over `reach` metres of the surface where that helps, which
+    evens out a slanted root, then the descent."""
     places = [strand.places for strand in plan.strands]
     moves = joint_moves(places, [sample_ends(p) for p in places])
     before = stretches(surface.points, surface.edges, plan.weights, moves)
-    allowed = neighbours_allowed(plan.weights, plan.spans, plan.near_root)
+    start, best = plan.weights, before
+    if len(surface.lengths):
+        steps = int(np.clip(2.0 * (reach / max(float(np.median(surface.lengths)), 1e-9)) ** 2, 2, 60))
+        even = limited(spread(plan.weights, surface.edges, steps, plan.fixed))
+        found = stretches(surface.points, surface.edges, even, moves)
+        if found.p99 + WORST * found.worst < before.p99 + WORST * before.worst:
+            start, best = even, found
+    near = plan.near_root | (start[:, 0] > plan.weights[:, 0])
+    allowed = neighbours_allowed(start, plan.spans, near)
     rounds = int(np.clip(ROUNDS * REFINE_POINTS / len(surface.points), FEWEST, ROUNDS))
-    weights = refined(surface.points, surface.edges, plan.weights, moves, plan.fixed, allowed, rounds)
+    weights = refined(surface.points, surface.edges, start, moves, plan.fixed, allowed, rounds)
     after = stretches(surface.points, surface.edges, weights, moves)
-    if after.p99 > before.p99 and after.worst > before.worst:
-        return plan.weights, Refinement(before, before)
+    if after.p99 > best.p99 and after.worst > best.worst:
+        return start, Refinement(before, best)
     return weights, Refinement(before, after)
 
 
