@@ -24,7 +24,7 @@ found = init(sys.argv[1])
 from rigs import arc_numbers, rod_numbers, sphere, strand
 from taichi_hair.motion.turn import HeadTurn
 from taichi_hair.sim.crowd import Crowd
-avatar = strand((0.05,) * 5, colliders=(sphere([0.09, 1.25, -0.13], 0.04),), arc=arc_numbers(5, 400.0, 24.0),
+avatar = strand((0.05,) * 5, colliders=(sphere([-0.08, 1.22, -0.12], 0.04),), arc=arc_numbers(5, 400.0, 24.0),
                 rod=rod_numbers(5, 1.5, 0.8))
 out = {"backend": found.name}
 for solver in ("rod", "arc", "spring-bone"):
