@@ -19,9 +19,10 @@ from .avatar.errors import AssetError
 from .avatar.samples import SAMPLES, sample
 from .bake import commands as bake_commands
 from .hair import HairRig
+from .measure import bench
 from .rig import commands as rig_commands
 
-SOLVER_NAMES = ("rod", "arc", "spring-bone")
+SOLVER_NAMES = ("rod", "arc", "spring-bone", "mass-spring")
 MOTIONS = {"turn": "HeadTurn", "nod": "Nod", "tilt": "Tilt", "sideways": "Sideways", "run": "Run", "stop": "StopTurn"}
 STANDING = 70.0  # degrees that the arms hang from a T-pose when hair is shown; measures keep the file's own pose
 SUFFIXES = (".vrm", ".glb", ".gltf")
@@ -107,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
 
     rig_commands.add_parser(verbs)
     bake_commands.add_parsers(verbs)
+    bench.add_parser(verbs)
     return parser
 
 
