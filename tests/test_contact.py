@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from props import among, carried, points
-from rigs import capsule, rod_numbers, sphere, strand
+from props import RATE, among, carried, points
+from rigs import Given, capsule, rod_numbers, sphere, strand
 
 from taichi_hair import rotations
 from taichi_hair.hair import Collider
 from taichi_hair.measure.contact import swept_contact
-from taichi_hair.motion.turn import HeadTurn
+from taichi_hair.motion.turn import HeadTurn, Tilt
 from taichi_hair.rig.shapes import gap
 from taichi_hair.sim import layout as row
 from taichi_hair.sim.crowd import Crowd
@@ -178,7 +178,7 @@ def test_the_order_of_colliders_does_not_matter(solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_broad_phase_leaves_no_trace(solver, monkeypatch):
     """Bounding spheres without end, so that every pair is looked at: the same bits."""
-    from taichi_hair.sim import crowd as home
+    from taichi_hair.sim import baked, playing
 
     def run() -> bytes:
         colliders = [sphere([0.06, 1.2, -0.12], 0.05), capsule([-0.1, 1.15, -0.1], [-0.02, 1.1, -0.1], 0.03)]
@@ -190,14 +190,15 @@ def test_the_broad_phase_leaves_no_trace(solver, monkeypatch):
         return crowd.positions(ids).tobytes()
 
     found = run()
-    records = home.collider_records
+    records = baked.collider_records
 
     def endless(*arguments):
         out = records(*arguments)
         out[:, row.BOUND + 3] = 1e15
         return out
 
-    monkeypatch.setattr(home, "collider_records", endless)
+    monkeypatch.setattr(baked, "collider_records", endless)
+    monkeypatch.setattr(playing, "collider_records", endless)
     assert run() == found
 
 
@@ -286,3 +287,21 @@ def test_depth_of_the_swept_motion(fps):
     assert inside.depth_mm > 10.0 and inside.count > 50
     assert outside.depth_mm < 1.0 and outside.count == 0
     assert outside.near > 100
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_contact_goes_on_when_a_motion_is_over(solver):
+    """The head leans over and stays: hair leans on a ball there, whether or not the motion says that it has ended."""
+    balls = [sphere([x, 1.13, -0.1], 0.05) for x in (0.063, -0.063)]
+    subject = strand((0.06,) * 5, bend=0.0, colliders=balls)
+    tilt = Tilt(subject)
+    endless = Given(tilt.worlds(np.arange(480) / RATE), RATE)
+    ends = []
+    for motion, contact in ((tilt, "segment"), (endless, "segment"), (tilt, "off")):
+        crowd = Crowd(solver, contact=contact)
+        ids = crowd.add(subject, motion=motion)
+        for _ in range(240):
+            crowd.advance(1 / 60)
+        ends.append(crowd.positions(ids)[0])
+    assert np.abs(ends[0] - ends[1]).max() < 1e-5
+    assert np.abs(ends[0] - ends[2]).max() > 1e-3, "it leans on the ball"

@@ -88,7 +88,7 @@ def swept_contact(
     half of what the collider moves in it, since it does not start to move with the frame.
     """
     (member,) = crowd.add(avatar, rig, motion=motion)
-    times, positions, roots = [0.0], [crowd.positions(member)[0]], [crowd.roots(member)[0]]
+    times, positions, roots = [], [], []  # at time 0 the hair is put on, before any contact
     start = crowd.clock.ticks
     for _ in range(round(seconds * fps)):
         crowd.advance(1.0 / fps)

@@ -157,7 +157,7 @@ def pose_collider(state: ti.template(), clip: ti.template(), record, p, k, befor
         if meaning < 0.5:
             last *= size
     center = mixed3(clip.collider, row.BOUND, start, stride, after)
-    reach = 0.0
+    reach = mixed1(clip.collider, row.BOUND + 3, start, stride, after)  # all of it where nothing moves any more
     twist = 0.0
     for i in range(before // ONE + 1, (after + ONE - 1) // ONE + 1):
         column = start + i * stride
