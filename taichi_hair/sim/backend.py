@@ -113,6 +113,25 @@ def _candidates() -> list[str]:
     return found
 
 
+def _short_positions() -> None:
+    """File and line of a kernel's statement in one line, for the kernels of this package.
+
+    Taichi renders a picture of the source line for every expression that it compiles, in case of an error; that takes
+    a third of a start from a warm cache. Kernels of others keep their pictures.
+    """
+    from taichi.lang.ast.ast_transformer_utils import ASTTransformerContext
+
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    picture = ASTTransformerContext.get_pos_info
+
+    def position(self, node):
+        if not str(self.file).startswith(home):
+            return picture(self, node)
+        return f'File "{self.file}", line {node.lineno + self.lineno_offset}, in {self.func.func.__name__}:\n'
+
+    ASTTransformerContext.get_pos_info = position
+
+
 def init(backend: str = "auto", *, threads: int | None = None, debug: bool = False) -> Backend:
     """Start Taichi once per process and return what it runs on.
 
@@ -152,6 +171,8 @@ def init(backend: str = "auto", *, threads: int | None = None, debug: bool = Fal
             offline_cache=True,
             **options,
         )
+    if not debug:
+        _short_positions()
     if ti.cfg.arch != getattr(ti, name):
         raise BackendError(f"backend: asked Taichi for {name}, found {ti.cfg.arch} (is TI_ARCH set?)")
     if name == "cpu":

@@ -372,6 +372,8 @@ class Crowd(Readers):
             return
         self._playing.launch(tick, ticks, left, between)
         solver, contact = SOLVERS[self.solver], CONTACTS[self.contact]
+        if solver != SOLVERS["spring-bone"] and not any(k.constants.pair.size for k in self._kinds.values()):
+            contact = CONTACTS["off"]  # nothing to meet: the same bits from a kernel that compiles sooner
         if self._frozen.count:
             store.use("frozen", self._frozen)
             carry_frozen(store.model, store.state, self._frozen.count, ticks, self._frozen.count < SERIAL_FAMILIES)
