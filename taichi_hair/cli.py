@@ -329,7 +329,7 @@ def _demo(args) -> int:
         try:
             require_window()
         except WindowError as problem:
-            err.print(f"no window: {problem}", style="dim", highlight=False, markup=False)
+            err.print(str(problem), style="dim", highlight=False, markup=False)
         else:
             _show(avatar, motion, "rod")
             return 0

@@ -1,9 +1,9 @@
 """Linear blend skinning on the device: positions and normals of an avatar's mesh for one pose or for many at once."""
 
 import numpy as np
-import taichi as ti
 
 from ..avatar.description import Avatar
+from ..sim.backend import ti
 
 vec3s = ti.types.ndarray(dtype=ti.math.vec3, ndim=1)
 

@@ -6,8 +6,7 @@ plane need no clipping: the edge functions of Olano and Greer (1997) hold behind
 under divergent flow lose updates on some Vulkan drivers.
 """
 
-import taichi as ti
-
+from ..sim.backend import ti
 from . import surface
 from .toon import floats, ints, itable, table, texture, vec2s, vec3s, vec4s
 

@@ -1,8 +1,8 @@
 """Meshes: draws a scene through GGUI's own triangles, for a window where Taichi runs on a GPU."""
 
 import numpy as np
-import taichi as ti
 
+from ..sim.backend import ti
 from . import subdivide, surface, vertex_toon
 from .camera import Camera
 from .overlay import Overlay, overlay

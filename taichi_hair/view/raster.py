@@ -6,9 +6,9 @@ The same scene and camera give the same bytes for any number of threads.
 from dataclasses import dataclass
 
 import numpy as np
-import taichi as ti
 
 from ..avatar.images import srgb_to_linear
+from ..sim.backend import ti
 from . import cover, resolve, surface
 from .camera import Camera
 from .overlay import Overlay, empty_overlay

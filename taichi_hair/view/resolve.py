@@ -1,7 +1,6 @@
 """Resolve: from the nearest triangles of every sample to the colour of every pixel."""
 
-import taichi as ti
-
+from ..sim.backend import ti
 from . import surface
 from .cover import keys_type, triangles_type
 from .toon import floats, ints, itable, shade, smooth, table, texture, vec2s, vec3s, vec4s

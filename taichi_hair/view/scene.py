@@ -1,10 +1,10 @@
 """Scene: the skinned meshes of one or several avatars, prepared once, ready to be drawn in any pose."""
 
 import numpy as np
-import taichi as ti
 
 from ..avatar.description import Avatar
 from ..measure.skin import Skinner
+from ..sim.backend import ti
 from . import outline, surface
 
 HAIR_SHARE = 0.25  # a part is hair when at least this share of its weights lies on joints of hair chains

@@ -1,7 +1,6 @@
 """Toon shading as pure functions of vectors: MToon's ramp, the rim, the band of light on hair, and texture samples."""
 
-import taichi as ti
-
+from ..sim.backend import ti
 from . import surface
 
 floats = ti.types.ndarray(dtype=ti.f32, ndim=1)

@@ -3,8 +3,7 @@
 GGUI draws both sides of every triangle, so that unwanted ones are emptied in the index buffer of each frame.
 """
 
-import taichi as ti
-
+from ..sim.backend import ti
 from . import surface
 from .cover import line_width
 from .toon import floats, ints, shade, table, vec3s, vec4s

@@ -11,8 +11,8 @@ import time
 from typing import Protocol
 
 import numpy as np
-import taichi as ti
 
+from ..sim.backend import ti
 from .camera import Camera, frame
 from .display import WindowError, require_window
 from .overlay import Overlay, overlay, tube_radius
