@@ -88,6 +88,18 @@ def test_primitive_of_a_shared_mesh_and_an_unrigged_file(tmp_path, assets):
     assert len(again.hair.chains) == len(rig.chains) > 0
 
 
+@pytest.mark.parametrize("mesh", ["hair_tail", "hair"])
+def test_no_skin_names_a_joint_twice(assets, mesh):
+    """The file's binds of one mesh differ by rounding, and those of the other by more: the head stands once in both."""
+    avatar = load(assets / "seed-san" / "seed-san.vrm")
+    rig = fit_hair(avatar, mesh, joints=4, chains="auto", refine=False)
+    for skin in content_of(rig_bytes(rig))["skins"]:
+        assert len(set(skin["joints"])) == len(skin["joints"]), skin["name"]
+    again = load_bytes(rig_bytes(rig))
+    for index in (i for i, p in enumerate(avatar.parts) if p.name == mesh):
+        assert np.abs(skin_vertices(again, index) - skin_vertices(avatar, index)).max() < 1e-6
+
+
 def test_rigid_mesh_gets_a_skin(assets):
     avatar = load(assets / "quaternius" / "origin-at-0" / "Hair_Buns.gltf")
     rig = fit_hair(avatar, 0, joints=3, chains="auto", refine=False)

@@ -97,13 +97,12 @@ def reweighted(
         chosen = [k for k, p in enumerate(surface.parts) if avatar.parts[p].node == holder]
         old = avatar.skins[avatar.parts[surface.parts[chosen[0]]].skin]
         numbers, joints, binds = {}, list(np.asarray(old.joints)), list(np.asarray(old.inverse_bind))
-        base, baked = _common_bind(avatar, [surface.parts[k] for k in chosen], [surface.vertices[k] for k in chosen])
+        vertices = [surface.vertices[k] for k in chosen]
+        base, baked = _common_bind(avatar, [surface.parts[k] for k in chosen], vertices, int(nodes[0]))
         for column, node in enumerate(nodes.tolist()):
-            if column == 0 and not baked and node in joints:
-                at = joints.index(node)
-                if np.abs(skeleton.rest_world[node] @ binds[at] - base).max() < SAME:
-                    numbers[column] = at
-                    continue
+            if column == 0 and node in joints:  # glTF wants each joint once, and the base is this one's bind
+                numbers[column] = joints.index(node)
+                continue
             numbers[column] = len(joints)
             joints.append(node)
             binds.append(np.linalg.solve(skeleton.rest_world[node], base) if node >= 0 else base)
@@ -118,15 +117,16 @@ def reweighted(
     return tuple(skins), tuple(parts)
 
 
-def _common_bind(avatar: Avatar, parts: list[int], vertices: list[np.ndarray]) -> tuple[np.ndarray, bool]:
-    """The matrix (4, 4) that takes all the vertices to the rest pose, and False; or the one of their heaviest joint
-    and True where there is no single one, so that their places must be stored anew."""
+def _common_bind(avatar: Avatar, parts: list[int], vertices, head: int) -> tuple[np.ndarray, bool]:
+    """The matrix (4, 4) of the head in the skin, else of the joint that weighs most; and whether it does not take all
+    the vertices to the rest pose, so that their places must be stored anew."""
     skin = avatar.skins[avatar.parts[parts[0]].skin]
     matrices = avatar.skeleton.rest_world[skin.joints] @ skin.inverse_bind
     total = np.zeros(len(matrices))
     for index, chosen in zip(parts, vertices, strict=True):
         np.add.at(total, avatar.parts[index].joints[chosen], avatar.parts[index].weights[chosen])
-    base = matrices[int(np.argmax(total))]
+    joints = np.asarray(skin.joints).tolist()
+    base = matrices[joints.index(head) if head in joints else int(np.argmax(total))]
     used = matrices[total > 0.0]
     places = (avatar.parts[p].positions[v] for p, v in zip(parts, vertices, strict=True))
     size = max(float(np.abs(p).max(initial=0.0)) for p in places)
