@@ -350,3 +350,6 @@ def test_the_skeleton_s_levels_and_depth_agree_with_its_parents():
     skeleton = glb.load().skeleton
     np.testing.assert_array_equal(skeleton.depth, [0, 1, 2, 3, 2])
     assert [sorted(level.tolist()) for level in skeleton.levels] == [[0], [1], [2, side], [3]]
+    assert np.flatnonzero(skeleton.below(line[2])).tolist() == [line[2], line[3]]
+    assert np.flatnonzero(skeleton.below([line[3], side])).tolist() == [line[3], side]
+    assert not skeleton.below([]).any() and skeleton.below(line[0]).all()

@@ -62,6 +62,14 @@ class Skeleton:
         cuts = np.flatnonzero(np.diff(depth)) + 1
         return tuple(np.split(self.order, cuts)) if len(self) else ()
 
+    def below(self, nodes) -> np.ndarray:
+        """(N,) whether a node is `nodes` (one or several), or hangs from one of them."""
+        inside = np.zeros(len(self), dtype=bool)
+        inside[nodes] = True
+        for level in self.levels[1:]:
+            inside[level] |= inside[self.parents[level]]
+        return inside
+
     @cached_property
     def rest_local(self) -> np.ndarray:
         """(N, 4, 4) local matrices of the rest pose."""

@@ -307,16 +307,12 @@ def _in_anchor(rig: HairRig, body: np.ndarray, ends: np.ndarray) -> np.ndarray:
 def posed(avatar: Avatar, rig: HairRig, body: np.ndarray, turns: np.ndarray) -> np.ndarray:
     """(K, N, 4, 4) world matrices of body poses with local hair rotations (K, S, 4): what a player computes."""
     skeleton = avatar.skeleton
-    moving = np.zeros(len(skeleton), dtype=bool)
-    moving[rig.joints] = True
+    moving = skeleton.below(rig.joints)
     worlds = np.concatenate([body, np.broadcast_to(np.eye(4), (len(body), 1, 4, 4))], axis=1)
     local = np.repeat(skeleton.rest_local[None], len(body), axis=0)
     local[:, rig.joints, :3, :3] = rotations.to_matrix(turns) * skeleton.scales[rig.joints][:, None, :]
-    for node in skeleton.order.tolist():
-        parent = int(skeleton.parents[node])
-        moving[node] |= parent >= 0 and moving[parent]
-        if moving[node]:
-            worlds[:, node] = worlds[:, parent] @ local[:, node]
+    for node in skeleton.order[moving[skeleton.order]].tolist():
+        worlds[:, node] = worlds[:, skeleton.parents[node]] @ local[:, node]
     return worlds[:, :-1]
 
 

@@ -163,10 +163,4 @@ class HairMesh:
 
 def moved_nodes(avatar: Avatar, joints: np.ndarray) -> np.ndarray:
     """(N,) whether a node is one of `joints` or hangs below one."""
-    skeleton = avatar.skeleton
-    moved = np.zeros(len(skeleton), dtype=bool)
-    moved[joints] = True
-    for node in skeleton.order:
-        parent = skeleton.parents[node]
-        moved[node] |= parent >= 0 and moved[parent]
-    return moved
+    return avatar.skeleton.below(joints)

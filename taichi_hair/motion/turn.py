@@ -92,12 +92,7 @@ class HeadMotion:
     def _parts(self) -> tuple[int, np.ndarray, np.ndarray]:
         skeleton = self.avatar.skeleton
         node = carrying_node(self.avatar)
-        below = np.zeros(len(skeleton), dtype=bool)
-        if node >= 0:
-            below[node] = True
-            for child in skeleton.order:
-                parent = skeleton.parents[child]
-                below[child] |= parent >= 0 and below[parent]
+        below = skeleton.below(node if node >= 0 else [])
         return node, below, lowered_arms(self.avatar, self.arms) if self.arms else skeleton.rest_world
 
     def worlds(self, times: np.ndarray) -> np.ndarray:

@@ -145,13 +145,14 @@ def _reaching(
         cy, sy, cp, sp = np.cos(yaw), np.sin(yaw), np.cos(pitch), np.sin(pitch)
         turn = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]]) @ np.array([[1, 0, 0], [0, cp, -sp], [0, sp, cp]])
         heads.append(axes @ turn @ axes.T)
+    on_head = np.append(avatar.skeleton.below(head), False)  # attach -1, the scene root, is not
     owned = np.bincount(skins.chain[skins.chain >= 0], minlength=len(rig.chains))
     chosen = {}
     for c, chain in enumerate(rig.chains):
         carrier = chain
         while carrier.parent is not None:
             carrier = rig.chains[carrier.parent[0]]
-        if owned[c] == 0 or not _below(avatar, carrier.attach, head):
+        if owned[c] == 0 or not on_head[carrier.attach]:
             continue
         places = worlds[chain.joints]
         ends = (places[:, :3, :3] @ chain.tails[:, :, None])[..., 0] + places[:, :3, 3]
@@ -173,9 +174,3 @@ def _gap(point: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     d = b - a
     v = np.clip((point - a) @ d / max(float(d @ d), 1e-18), 0.0, 1.0)
     return float(np.linalg.norm(point - a - v * d))
-
-
-def _below(avatar: Avatar, node: int, above: int) -> bool:
-    while node >= 0 and node != above:
-        node = int(avatar.skeleton.parents[node])
-    return node == above

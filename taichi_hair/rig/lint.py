@@ -9,7 +9,6 @@ import numpy as np
 from ..avatar.description import Avatar
 from ..hair import HairRig
 from .fitted import owner
-from .roots import below
 
 ROOT_SHARE = 0.98  # least share of the head at a root ring that counts as held
 STEP = 0.6  # change of one bone's weight over an edge of the usual length from which the transition counts as abrupt
@@ -44,7 +43,7 @@ def lint_weights(avatar: Avatar, rig: HairRig | None = None) -> list[Finding]:
 def _chain(avatar: Avatar, chain, parts, every: set[int]) -> list[Finding]:
     joints = chain.joints.tolist()
     place = {n: k for k, n in enumerate(joints)}
-    held = below(avatar, chain.attach) if chain.attach >= 0 else np.ones(len(avatar.skeleton), dtype=bool)
+    held = avatar.skeleton.below(chain.attach) if chain.attach >= 0 else np.ones(len(avatar.skeleton), dtype=bool)
     found: list[Finding] = []
     used = np.zeros(len(joints), dtype=int)
     tip_best, touched_any = 0.0, 0

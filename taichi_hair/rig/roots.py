@@ -42,19 +42,6 @@ class Head:
         return np.maximum(np.linalg.norm(points - self.centre, axis=1) - self.radius, 0.0)
 
 
-def below(avatar: Avatar, node: int) -> np.ndarray:
-    """(N,) whether a node is `node` or hangs from it; all nodes for -1."""
-    skeleton = avatar.skeleton
-    inside = np.zeros(len(skeleton), dtype=bool)
-    if node < 0:
-        return ~inside
-    inside[node] = True
-    for child in skeleton.order.tolist():
-        parent = int(skeleton.parents[child])
-        inside[child] |= parent >= 0 and inside[parent]
-    return inside
-
-
 def attach_node(avatar: Avatar, parts) -> int:
     """The node that carries the hair: the humanoid head, else a node that is named so, else the one that carries most
     of the mesh."""
@@ -104,13 +91,10 @@ def find_head(avatar: Avatar, surface: Surface, node: int, body: Avatar | None =
 
 
 def _head_points(avatar: Avatar, node: int, selected: set[int]) -> np.ndarray:
-    held = below(avatar, node)
-    chains = np.zeros(len(avatar.skeleton), dtype=bool)
-    chains[avatar.hair.joints] = True
-    for child in avatar.skeleton.order.tolist():
-        parent = int(avatar.skeleton.parents[child])
-        chains[child] |= parent >= 0 and chains[parent]
-    held &= ~chains
+    skeleton = avatar.skeleton
+    held = ~skeleton.below(avatar.hair.joints)
+    if node >= 0:
+        held &= skeleton.below(node)
     points = [np.zeros((0, 3))]
     for index, part in enumerate(avatar.parts):
         if index in selected:

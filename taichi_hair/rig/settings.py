@@ -30,7 +30,10 @@ def chain_settings(avatar: Avatar, strand, before: list[Chain]) -> dict:
         read["hit_radius"] = read["hit_radius"] * scale
         return {**read, "colliders": model.colliders, "center": model.center}
     radius = float(np.clip(RADIUS * 0.5 * strand.lock.width, THINNEST, THICKEST))
-    used = sorted({b for chain in avatar.hair.chains if _on_head(avatar, chain) for b in chain.colliders})
+    head = avatar.humanoid.get("head")
+    on_head = avatar.skeleton.below([] if head is None else head)
+    carried = (c for c in avatar.hair.chains if c.attach >= 0 and on_head[c.attach])
+    used = sorted({b for chain in carried for b in chain.colliders})
     return {
         "stiffness": np.full(count, STIFFNESS),
         "drag": np.full(count, DRAG),
@@ -40,13 +43,6 @@ def chain_settings(avatar: Avatar, strand, before: list[Chain]) -> dict:
         "colliders": tuple(used),
         "center": -1,
     }
-
-
-def _on_head(avatar: Avatar, chain: Chain) -> bool:
-    head, node = avatar.humanoid.get("head", -2), chain.attach
-    while node >= 0 and node != head:
-        node = int(avatar.skeleton.parents[node])
-    return node == head
 
 
 def _nearest(avatar: Avatar, strand, before: list[Chain]) -> Chain | None:

@@ -126,8 +126,7 @@ class Scene:
         """
         avatar, points = self.avatars[which], self.positions(which)
         if "head" in avatar.humanoid:
-            chosen = np.zeros(len(avatar.skeleton), dtype=bool)
-            chosen[_below(avatar, avatar.humanoid["head"])] = True
+            chosen = avatar.skeleton.below(avatar.humanoid["head"])
             chosen[avatar.hair.joints] = False
             share = np.concatenate([_share(avatar, part, chosen) for part in avatar.parts])
             if (share > 0.5).sum() > 8:
@@ -144,16 +143,6 @@ def _grouped(avatars):
     return list(groups.values())
 
 
-def _below(avatar: Avatar, node: int) -> np.ndarray:
-    """The node and everything below it."""
-    inside = np.zeros(len(avatar.skeleton), dtype=bool)
-    inside[node] = True
-    for child in avatar.skeleton.order:
-        parent = avatar.skeleton.parents[child]
-        inside[child] |= parent >= 0 and inside[parent]
-    return np.flatnonzero(inside)
-
-
 def _share(avatar: Avatar, part, nodes: np.ndarray) -> np.ndarray:
     """(V,) share of each vertex's weight that lies on the chosen nodes (a mask over the skeleton)."""
     return (nodes[avatar.skins[part.skin].joints][part.joints] * part.weights).sum(axis=1)
@@ -163,7 +152,7 @@ def _scalp(avatar: Avatar) -> np.ndarray:
     """(N,) whether a node is the head or hangs from it; every node of an avatar without a head."""
     inside = np.full(len(avatar.skeleton), "head" not in avatar.humanoid)
     if "head" in avatar.humanoid:
-        inside[_below(avatar, avatar.humanoid["head"])] = True
+        inside |= avatar.skeleton.below(avatar.humanoid["head"])
     return inside
 
 
