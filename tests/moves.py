@@ -28,6 +28,16 @@ def person(arms_down=False, size=1.0, names=None) -> Skeleton:
     return Skeleton(labels, parents, places, np.tile(rotations.IDENTITY, (count, 1)), np.ones((count, 3)))
 
 
+def bouncing(seconds=1.0, keys=61, degrees=25.0) -> Clip:
+    """The head swings aside and back, and turns about at full speed where the clip begins anew: a kink at its seam."""
+    skeleton = person()
+    times = np.linspace(0.0, seconds, keys)
+    angle = np.radians(degrees) * np.sin(np.pi * times / seconds)
+    turn = rotations.from_axis_angle(np.array([0.0, 1.0, 0.0]), angle)
+    track = KeyTrack(skeleton.index("head"), "rotation", "LINEAR", times, turn)
+    return Clip("bouncing", seconds, skeleton, (track,), {name: i for i, name in enumerate(skeleton.names)})
+
+
 def nodding(seconds=1.0, keys=31, degrees=25.0, cycle=True) -> Clip:
     """The head nods and looks about once; without `cycle` it ends looking aside."""
     skeleton = person()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from moves import nodding
+from moves import bouncing, nodding
 
 from taichi_hair import rotations
 from taichi_hair.avatar.avatar import load
@@ -55,11 +55,20 @@ def test_a_loop_comes_round_and_its_seam_is_no_step(avatar, cycle):
     taken = take(avatar, avatar.hair, cycle, fps=60.0)
     assert taken.loop and len(taken.times) == 61
     assert taken.seam.raw_mm < 0.1 and taken.seam.position_mm < 1e-6 and taken.seam.rounds == 1
-    assert taken.seam.step_mm_s < 1.5 * taken.seam.usual_mm_s
+    assert taken.seam.step_mm_s < taken.seam.usual_mm_s and taken.seam.cause == "" and not taken.notes
     assert np.abs(np.sum(taken.rotations[0] * taken.rotations[-1], axis=-1)) == pytest.approx(1.0, abs=1e-12)
     swing = np.linalg.norm(taken.positions - taken.positions[0], axis=-1).max()
     assert swing > 0.03  # the hair did move: 3 cm and more
     assert (np.sum(taken.rotations[1:] * taken.rotations[:-1], axis=-1) > 0.0).all()
+
+
+def test_a_kink_at_the_clip_s_own_seam_is_told_apart_from_the_closing(avatar):
+    """yaw = 25 deg |sin pi t|: its speed jumps by 2 pi 25 deg = 157 degrees a second where the clip comes round."""
+    seam = (taken := take(avatar, avatar.hair, retarget(bouncing(), avatar))).seam
+    assert seam.body_step_degrees_s == pytest.approx(157.0, rel=0.02)
+    assert seam.body_step_mm_s > 5.0 * seam.body_usual_mm_s and seam.step_mm_s > seam.usual_mm_s
+    assert seam.cause == "clip" and any("clip's own last and first pose" in note for note in taken.notes)
+    assert seam.raw_mm < 0.1 and seam.position_mm < 1e-6  # the hair itself had come round
 
 
 def test_a_motion_that_is_no_cycle_is_recorded_once_and_said_to_be(avatar):

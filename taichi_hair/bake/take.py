@@ -23,6 +23,8 @@ WARM_SECONDS = 20.0  # the longest warm-up; hair that has not come round by then
 ROUNDS = (1, 2, 3, 4)  # hair may take several rounds of the body's to come round: at 2.7 steps a second it often does
 FADE = 0.5  # share of a loop over which its end's continuation fades into its beginning
 SETTLE_SECONDS = 3.0  # before a take that is played once, in the first pose
+STEP = 0.05  # m/s: a smaller change of velocity from one key to the next is not seen, whatever is usual
+CLIP_SHARE = 0.5  # of a step at the seam: where hair that only rides along has as much of it, the clip is the cause
 CALM = 2e-3  # metres a second below which hair counts as settled
 Weight = float | Sequence[tuple[float, float]]  # a number, or keys (seconds, weight) with straight lines between
 
@@ -34,12 +36,15 @@ class Seam:
     raw_mm: float  # before closing: end point one round later, against where it began
     raw_degrees: float
     position_mm: float  # after closing, from the last pose to the first
-    step_mm_s: float  # change of an end point's speed across the seam, relative to the head
+    step_mm_s: float  # change of an end point's velocity across the seam
     step_degrees_s: float  # change of a joint's turning speed across the seam
-    usual_mm_s: float  # the largest such change between neighbouring keys elsewhere, to compare with
+    usual_mm_s: float  # the largest such change of an end point between neighbouring keys elsewhere, to compare with
     laps: int  # rounds of warm-up
     rounds: int  # of the body in one loop of the hair
+    body_step_mm_s: float  # step_mm_s of hair that rode on its carriers without moving: the clip's own seam
+    body_usual_mm_s: float  # usual_mm_s of such hair
     body_step_degrees_s: float  # change of the turning speed of the nodes that carry hair across the seam: the clip's
+    cause: str  # "" where the step is no larger than usual; else "clip" (its last and first pose) or "closing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +174,8 @@ def take(
     if loop:
         fps = keys / motion.seconds
         turns, seam = _closed(avatar, rig, body, turns, _turns(avatar, rig, body, after), fps, laps, rounds)
+        if seam.cause:
+            notes.append(_told(seam))
     turns = _blended(avatar, rig, motion, turns, times, weights)
     poses = posed(avatar, rig, body, turns)
     return Take(times, rig.joints, turns, end_points(rig, poses), poses, rig, loop, solver, seam, tuple(notes))
@@ -213,6 +220,14 @@ def _rounds(crowd, member, advance, keys: int, seconds: float):
             if enough and np.linalg.norm(done[-1] - done[-1 - rounds], axis=-1).max() < PERIODIC:
                 return *_pair(done, once, rounds), len(done) - 1 - rounds, rounds
     return *_pair(done, once, 1), len(done) - 1, None
+
+
+def _told(seam: Seam) -> str:
+    step = f"at the seam an end point's velocity steps by {seam.step_mm_s:.0f} mm/s (elsewhere {seam.usual_mm_s:.0f})"
+    if seam.cause == "clip":
+        own = f"{seam.body_step_mm_s:.0f} (elsewhere {seam.body_usual_mm_s:.0f})"
+        return f"{step}: the clip's own last and first pose make it, hair that rode along stiffly would step by {own}"
+    return f"{step}: the hair was not round, and the closing makes it"
 
 
 def _not_round(rig: HairRig, points: np.ndarray, after: np.ndarray) -> str:
@@ -269,21 +284,26 @@ def _closed(avatar, rig, body, turns, after, fps: float, laps: int, rounds: int)
     closed[-1] = closed[0] * np.sign(np.sum(closed[0] * closed[-1], axis=-1, keepdims=True))
     ends = end_points(rig, posed(avatar, rig, body, closed))
     jump = np.linalg.norm(ends[-1] - ends[0], axis=-1).max()
-    # Speeds of end points in the attach frame: the body's own step across the seam belongs to the clip.
-    speed = np.diff(_in_anchor(rig, body, ends), axis=0) * fps
-    change = np.linalg.norm(np.diff(np.concatenate([speed, speed[:1]]), axis=0), axis=-1).max(axis=1)
+    change, ridden = _steps(ends, fps), _steps(_carried(avatar, rig, body), fps)
+    worst = int(change[-1].argmax())
+    cause = ""
+    if change[-1, worst] > max(change[:-1].max(initial=0.0), STEP):
+        cause = "clip" if ridden[-1, worst] > CLIP_SHARE * change[-1, worst] else "closing"
     carriers = sorted({int(c.attach) for c in rig.chains if c.attach >= 0})
     carrier = rotations.from_matrix(body[:, carriers]) if carriers else np.tile(rotations.IDENTITY, (len(body), 1, 1))
     return closed, Seam(
         raw_mm=float(1e3 * raw),
         raw_degrees=float(np.degrees(rotations.angle(first).max())),
         position_mm=float(1e3 * jump),
-        step_mm_s=float(1e3 * change[-1]),
+        step_mm_s=float(1e3 * change[-1, worst]),
         step_degrees_s=_turn_step(closed, fps),
         usual_mm_s=float(1e3 * change[:-1].max(initial=0.0)),
         laps=laps,
         rounds=rounds,
+        body_step_mm_s=float(1e3 * ridden[-1].max(initial=0.0)),
+        body_usual_mm_s=float(1e3 * ridden[:-1].max(initial=0.0)),
         body_step_degrees_s=_turn_step(carrier, fps),
+        cause=cause,
     )
 
 
@@ -294,14 +314,16 @@ def _turn_step(q: np.ndarray, fps: float) -> float:
     return float(np.degrees(np.linalg.norm(rate[1] - rate[0], axis=-1).max()))
 
 
-def _in_anchor(rig: HairRig, body: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """(K, S, 3) end points in the frame of the node that carries each chain, metres."""
-    out = np.empty_like(ends)
-    for (start, count), chain in zip(rig.spans, rig.chains, strict=True):
-        frame = body[:, chain.attach] if chain.attach >= 0 else np.broadcast_to(np.eye(4), (len(body), 4, 4))
-        turn = rotations.inverse(rotations.from_matrix(frame))[:, None]
-        out[:, start : start + count] = rotations.rotate(turn, ends[:, start : start + count] - frame[:, None, :3, 3])
-    return out
+def _steps(points: np.ndarray, fps: float) -> np.ndarray:
+    """(K - 1, S) metres a second by which velocities of points (K, S, 3) change at keys 1 to the last: the seam."""
+    velocity = np.diff(points, axis=0) * fps
+    return np.linalg.norm(np.diff(np.concatenate([velocity, velocity[:1]]), axis=0), axis=-1)
+
+
+def _carried(avatar: Avatar, rig: HairRig, body: np.ndarray) -> np.ndarray:
+    """(K, S, 3) end points of hair that keeps its rest shape on the nodes that carry it."""
+    turns = np.broadcast_to(avatar.skeleton.rotations[rig.joints], (len(body), len(rig.joints), 4))
+    return end_points(rig, posed(avatar, rig, body, turns))
 
 
 def posed(avatar: Avatar, rig: HairRig, body: np.ndarray, turns: np.ndarray) -> np.ndarray:
