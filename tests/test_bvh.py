@@ -7,9 +7,11 @@ import pytest
 
 from taichi_hair import rotations
 from taichi_hair.avatar.errors import AssetError
+from taichi_hair.avatar.samples import sample
 from taichi_hair.motion.bvh import read_bvh
 from taichi_hair.motion.clip import load_clip
 from taichi_hair.motion.names import missing_required
+from taichi_hair.motion.retarget import retarget
 
 HEADER = """HIERARCHY
 ROOT Hips
@@ -112,3 +114,82 @@ def test_both_cmu_conventions_are_people_of_ordinary_height(assets, name, joints
     hips = clip.sample(np.linspace(0.0, clip.seconds, 50))[0][:, clip.humanoid["hips"], 1]
     assert 0.7 < np.median(hips) < 1.1  # metres
     assert any("made 1.7 m tall" in note for note in clip.notes)
+
+
+# The 27 joints that mocopi sends and exports, each with six channels: (name, parent, offset in cm, end site).
+MOCOPI = [
+    ("root", None, (0, 92, 0)),
+    ("torso_1", "root", (0, 5, 0)),
+    *[(f"torso_{k}", f"torso_{k - 1}", (0, 6, 0)) for k in range(2, 8)],
+    ("neck_1", "torso_7", (0, 10, 0)),
+    ("neck_2", "neck_1", (0, 4, 0)),
+    ("head", "neck_2", (0, 4, 0)),
+    *[
+        row
+        for side, x in (("l", 1), ("r", -1))
+        for row in (
+            (f"{side}_shoulder", "torso_7", (3 * x, 7, 0)),
+            (f"{side}_up_arm", f"{side}_shoulder", (14 * x, 0, 0)),
+            (f"{side}_low_arm", f"{side}_up_arm", (26 * x, 0, 0)),
+            (f"{side}_hand", f"{side}_low_arm", (24 * x, 0, 0)),
+            (f"{side}_up_leg", "root", (9 * x, -2, 0)),
+            (f"{side}_low_leg", f"{side}_up_leg", (0, -40, 0)),
+            (f"{side}_foot", f"{side}_low_leg", (0, -42, 0)),
+            (f"{side}_toes", f"{side}_foot", (0, -6, 13)),
+        )
+    ],
+]
+
+
+def mocopi(tmp_path, degrees):
+    """A take in which the head looks aside by `degrees` (one number per frame), all else stands."""
+    children = {name: [row for row in MOCOPI if row[1] == name] for name, _, _ in MOCOPI}
+    lines, names = ["HIERARCHY"], []
+
+    def write(row, kind, depth):
+        name, _, offset = row
+        names.append(name)
+        channels = "CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation"
+        lines.extend([f"{kind} {name}", "{", f"OFFSET {offset[0]} {offset[1]} {offset[2]}", channels])
+        for child in children[name]:
+            write(child, "JOINT", depth + 1)
+        if not children[name]:
+            lines.extend(["End Site", "{", "OFFSET 0 0 0" if "hand" in name else "OFFSET 0 12 0", "}"])
+        lines.append("}")
+
+    write(MOCOPI[0], "ROOT", 0)
+    lines += ["MOTION", f"Frames: {len(degrees)}", "Frame Time: 0.02"]
+    offsets = {name: offset for name, _, offset in MOCOPI}
+    for yaw in degrees:
+        rows = [[*offsets[name], 0, 0, yaw if name == "head" else 0] for name in names]
+        lines.append(" ".join(str(v) for own in rows for v in own))
+    path = tmp_path / "mocopi.bvh"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_mocopi_s_skeleton_is_known_by_its_names(tmp_path):
+    clip = load_clip(mocopi(tmp_path, [0, 20, 40]))
+    assert clip.skeleton.names[clip.humanoid["hips"]] == "root"
+    assert not missing_required(clip.humanoid) and "a unit is a centimetre" in clip.notes[0]
+    named = {role: clip.skeleton.names[node] for role, node in clip.humanoid.items()}
+    assert (named["spine"], named["upperChest"], named["head"]) == ("torso_1", "torso_7", "head")
+    for side, letter in (("left", "l"), ("right", "r")):
+        limbs = [named[f"{side}{r}"] for r in ("Shoulder", "UpperArm", "LowerArm", "Hand")]
+        assert limbs == [f"{letter}_{part}" for part in ("shoulder", "up_arm", "low_arm", "hand")]
+        limbs = [named[f"{side}{r}"] for r in ("UpperLeg", "LowerLeg", "Foot", "Toes")]
+        assert limbs == [f"{letter}_{part}" for part in ("up_leg", "low_leg", "foot", "toes")]
+
+
+def test_a_mocopi_take_plays_on_an_avatar(tmp_path):
+    avatar = sample("ponytail")
+    motion = retarget(load_clip(mocopi(tmp_path, [0, 20, 40])), avatar)
+    assert motion.report.good
+    worlds = motion.worlds(np.array([0.0, 0.04]))
+    head = rotations.from_matrix(worlds[:, avatar.humanoid["head"]])
+    turned = rotations.multiply(head[1], rotations.inverse(head[0]))
+    wanted = rotations.from_axis_angle(np.array([0.0, 1.0, 0.0]), np.radians(40.0))
+    assert np.abs(turned @ wanted) == pytest.approx(1.0, abs=1e-6)
+    rest = avatar.skeleton.rest_world
+    feet = [avatar.humanoid["leftFoot"], avatar.humanoid["rightFoot"]]
+    assert np.abs(worlds[:, feet, 1, 3] - rest[feet, 1, 3]).max() < 0.005  # both stand as at rest, within 5 mm
