@@ -81,8 +81,12 @@ def drive(yaw=None, slide=None, root_yaw=None):
     """Per frame the local rotation of head (1) and root (0) and the translation of the root; frame 0 is at rest."""
     zero = np.zeros(FRAMES + 1)
     frames = []
-    for a, s, r in zip(yaw if yaw is not None else zero, slide if slide is not None else zero,
-                       root_yaw if root_yaw is not None else zero, strict=True):
+    for a, s, r in zip(
+        yaw if yaw is not None else zero,
+        slide if slide is not None else zero,
+        root_yaw if root_yaw is not None else zero,
+        strict=True,
+    ):
         head = rotations.from_axis_angle(np.array([0.0, 1.0, 0.0]), np.radians(a))
         root = rotations.from_axis_angle(np.array([0.0, 1.0, 0.0]), np.radians(r))
         frames.append(
@@ -104,36 +108,111 @@ def vectors():
     t = np.arange(FRAMES + 1) / RATE
     slide = 0.3 * np.sin(2 * np.pi * 0.8 * t)
     yield "turn", "stiffness and inertia: the head turns and stops", plain, [spring(plain)], [], drive(turn())
-    yield ("gravity", "gravity against stiffness, no motion: the strand sags to its equilibrium", plain,
-           [spring(plain, gravityPower=0.3)], [], drive())
-    yield ("drag", "drag of 0, 0.5 and 1: full inertia, half, none", plain,
-           [spring(plain, dragForce=[0.05, 0.5, 1.0, 0.5])], [], drive(turn()))
-    yield ("per-joint", "every joint has its own stiffness, drag, gravity and radius", plain,
-           [spring(plain, stiffness=[4, 2, 1, 0.3], dragForce=[0.2, 0.4, 0.6, 0.8], gravityPower=[0, 0.1, 0.2, 0.5])],
-           [], drive(turn(), slide))
-    yield ("rest-rotations", "bones that point along any axis: the rest rotation enters, not the axis", turned,
-           [spring(turned, gravityPower=0.1)], [], drive(turn()))
-    yield ("slide", "the whole model slides: inertia is measured in the world", plain, [spring(plain)], [],
-           drive(slide=slide))
-    yield ("center", "the same with the root as centre: no inertia from its motion", plain,
-           [spring(plain, center=0)], [], drive(turn(30), slide, 40 * np.sin(2 * np.pi * 0.4 * t)))
-    yield ("sphere", "a ball in the way, hit radius included", plain, [spring(plain, colliders=[0])],
-           [ball([0.12, -0.25, -0.12], 0.06, where=0) | {"offset": [0.12, 1.25, -0.12]}], drive(turn()))
-    yield ("capsule", "a capsule in the way, nearest point of its axis", plain, [spring(plain, colliders=[0])],
-           [ball([0.1, 1.3, -0.2], 0.05, "capsule", 0, tail=[0.14, 1.1, 0.05])], drive(turn()))
-    yield ("two-colliders", "two balls that meet one bone: pushed by one after the other, in the order of the file",
-           plain, [spring(plain, colliders=[0, 1])],
-           [ball([0.1, 1.25, -0.1], 0.05, where=0), ball([0.12, 1.2, -0.17], 0.05, where=0)], drive(turn()))
-    yield ("plane", "extended collider: a plane that hair stays above", plain, [spring(plain, colliders=[0])],
-           [ball([0.08, 1.2, 0], 0.0, "plane", 0, normal=[-1.0, 0.0, 0.0])], drive(turn()))
-    yield ("inside-sphere", "extended collider: hair stays inside a ball", plain, [spring(plain, colliders=[0])],
-           [ball([-0.06, 1.3, -0.1], 0.26, "inside_sphere", 0)], drive(turn()))
-    yield ("inside-capsule", "extended collider: hair stays inside a capsule", plain, [spring(plain, colliders=[0])],
-           [ball([0.0, 1.5, -0.08], 0.15, "inside_capsule", 0, tail=[0.0, 1.0, -0.15])], drive(turn()))
+    yield (
+        "gravity",
+        "gravity against stiffness, no motion: the strand sags to its equilibrium",
+        plain,
+        [spring(plain, gravityPower=0.3)],
+        [],
+        drive(),
+    )
+    yield (
+        "drag",
+        "drag of 0, 0.5 and 1: full inertia, half, none",
+        plain,
+        [spring(plain, dragForce=[0.05, 0.5, 1.0, 0.5])],
+        [],
+        drive(turn()),
+    )
+    yield (
+        "per-joint",
+        "every joint has its own stiffness, drag, gravity and radius",
+        plain,
+        [spring(plain, stiffness=[4, 2, 1, 0.3], dragForce=[0.2, 0.4, 0.6, 0.8], gravityPower=[0, 0.1, 0.2, 0.5])],
+        [],
+        drive(turn(), slide),
+    )
+    yield (
+        "rest-rotations",
+        "bones that point along any axis: the rest rotation enters, not the axis",
+        turned,
+        [spring(turned, gravityPower=0.1)],
+        [],
+        drive(turn()),
+    )
+    yield (
+        "slide",
+        "the whole model slides: inertia is measured in the world",
+        plain,
+        [spring(plain)],
+        [],
+        drive(slide=slide),
+    )
+    yield (
+        "center",
+        "the same with the root as centre: no inertia from its motion",
+        plain,
+        [spring(plain, center=0)],
+        [],
+        drive(turn(30), slide, 40 * np.sin(2 * np.pi * 0.4 * t)),
+    )
+    yield (
+        "sphere",
+        "a ball in the way, hit radius included",
+        plain,
+        [spring(plain, colliders=[0])],
+        [ball([0.12, -0.25, -0.12], 0.06, where=0) | {"offset": [0.12, 1.25, -0.12]}],
+        drive(turn()),
+    )
+    yield (
+        "capsule",
+        "a capsule in the way, nearest point of its axis",
+        plain,
+        [spring(plain, colliders=[0])],
+        [ball([0.1, 1.3, -0.2], 0.05, "capsule", 0, tail=[0.14, 1.1, 0.05])],
+        drive(turn()),
+    )
+    yield (
+        "two-colliders",
+        "two balls that meet one bone: pushed by one after the other, in the order of the file",
+        plain,
+        [spring(plain, colliders=[0, 1])],
+        [ball([0.1, 1.25, -0.1], 0.05, where=0), ball([0.12, 1.2, -0.17], 0.05, where=0)],
+        drive(turn()),
+    )
+    yield (
+        "plane",
+        "extended collider: a plane that hair stays above",
+        plain,
+        [spring(plain, colliders=[0])],
+        [ball([0.08, 1.2, 0], 0.0, "plane", 0, normal=[-1.0, 0.0, 0.0])],
+        drive(turn()),
+    )
+    yield (
+        "inside-sphere",
+        "extended collider: hair stays inside a ball",
+        plain,
+        [spring(plain, colliders=[0])],
+        [ball([-0.06, 1.3, -0.1], 0.26, "inside_sphere", 0)],
+        drive(turn()),
+    )
+    yield (
+        "inside-capsule",
+        "extended collider: hair stays inside a capsule",
+        plain,
+        [spring(plain, colliders=[0])],
+        [ball([0.0, 1.5, -0.08], 0.15, "inside_capsule", 0, tail=[0.0, 1.0, -0.15])],
+        drive(turn()),
+    )
     scaled = hanging(scale=2.0)
-    yield ("scale", "a root scaled by 2: bone lengths, hit radii and colliders scale, stiffness and gravity do not",
-           scaled, [spring(scaled, colliders=[0], gravityPower=0.1)], [ball([0.1, 1.25, -0.1], 0.05, where=0)],
-           drive(turn()))
+    yield (
+        "scale",
+        "a root scaled by 2: bone lengths, hit radii and colliders scale, stiffness and gravity do not",
+        scaled,
+        [spring(scaled, colliders=[0], gravityPower=0.1)],
+        [ball([0.1, 1.25, -0.1], 0.05, where=0)],
+        drive(turn()),
+    )
 
 
 def skeleton_of(nodes) -> Skeleton:

@@ -356,9 +356,7 @@ def _demo_files(avatar: Avatar, motion, folder: Path) -> None:
             folder / "demo.png", over_time(avatar, poses, times, title=f"{avatar.name}: the standard head turn")
         )
         until = {name: worlds[times <= 5.5] for name, worlds in poses.items()}
-        frames = side_by_side(
-            avatar, until, progress=lambda done, total: bar.update(task, completed=done, total=total)
-        )
+        frames = side_by_side(avatar, until, progress=lambda done, total: bar.update(task, completed=done, total=total))
         film = save_film(folder / "demo.webp", frames, fps=15.0)
     table = folder / "demo.json"
     _write_whole(table, lambda file: file.write(report.to_json().encode()))

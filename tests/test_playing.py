@@ -155,7 +155,7 @@ def test_what_nobody_sees_rests_and_comes_back_as_it_was():
 def test_levels_change_without_a_jump_and_half_the_ticks_are_nearly_the_same():
     crowd = Crowd("rod", contact="off")
     places = np.zeros((3, 3))
-    places[:, 2] = [0.0, 15.0, 40.0]
+    places[:, 2] = [0.0, 30.0, 90.0]
     ids = crowd.add(AVATAR, count=3, motion=MOTION, at=places)
     for _ in range(60):
         crowd.advance(1 / 60)

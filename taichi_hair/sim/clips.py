@@ -231,8 +231,8 @@ def pose_members(
                 if jump == 1:
                     jump = 0
                 phase = after
-                if period > 0 and phase >= period:
-                    phase -= period
+                if period > 0:
+                    phase = phase % period  # a long tick may be several rounds of a short clip
             else:
                 for k in range(anchors):
                     state.anchor[tick, row.HOLD, clip.pilot[row.PILOT_ANCHOR, p] + k] = 1.0

@@ -15,10 +15,9 @@ from ..motion.carried import lengthened
 from ..rig.fitted import owner
 from . import layout as row
 from .baked import FASTEST
-from .constants import build
-from .launch import collider_sizes
 from .layout import ONE
-from .lod import DISTANCES, LEVELS, Budget, by_distance, screen_size
+from .levels import Levels
+from .lod import Budget
 from .member import Kind, Member
 from .playing import Playing
 from .reading import Readers
@@ -36,7 +35,7 @@ BONE_LENGTHS = ("measured", "exact")
 SERIAL_FAMILIES = 1200  # below it, waking a second CPU thread costs more than it saves (measured, see benchmarks)
 
 
-class Crowd(Readers):
+class Crowd(Levels, Readers):
     """Hair of many avatars under one solver.
 
     solver: "rod" (ours), "arc" (the published update) or "spring-bone" (VRM 1.0 reference). contact: "segment" (whole
@@ -73,7 +72,7 @@ class Crowd(Readers):
         self.clock = Clock(rate)
         self._storage = shared_storage()
         self._members: dict[int, Member] = {}
-        self._kinds: dict[tuple[int, int, int], Kind] = {}
+        self._kinds: dict[tuple[int, int, int, bool], Kind] = {}
         self._families = Roster(2)  # FAMILY_START and FAMILY_SIZE of every chain family that is simulated
         self._frozen = Roster(2)  # families that are only carried
         self._playing = Playing(self._storage, self.clock)
@@ -159,6 +158,7 @@ class Crowd(Readers):
             member.keep(last)
             anchors = member.anchor + np.arange(member.kind.constants.anchors)
             write_columns(self._storage.state.attach, last.rotation[0].T, anchors)
+        self._settle([self._members[i] for i in wanted])
         self._tell(wanted)
 
     def pause(self, ids=None) -> None:
@@ -191,71 +191,6 @@ class Crowd(Readers):
             member.time_scale, member.paused_scale = round(scale * ONE), None
             self._playing.rush(i, member)
         self._tell(ids)
-
-    def set_visible(self, ids, visible: bool) -> None:
-        """What nobody sees is not simulated. Hair that comes back was carried rigidly: no catching up, no jump."""
-        wanted = self._wanted(ids)
-        for i in wanted:
-            member = self._members[i]
-            if member.hidden != (not visible):
-                member.hidden = not visible
-                if visible:
-                    member.teleported = True
-                    self._simulate(i, member)
-                else:
-                    self._rest(i)
-        self._tell(wanted)
-
-    def set_level(self, ids, level: str) -> None:
-        """Level of detail: "full", "half" (half as many ticks), "frozen" (rigid with the head) or "culled" (nothing).
-
-        The hair goes on from where it is: no level has a shape of its own to jump to.
-        """
-        if level not in LEVELS:
-            raise ValueError(f"level: {level!r} is unknown, wanted one of {', '.join(LEVELS)}")
-        if level == "half" and self.solver == "spring-bone":
-            raise ValueError("level: half the ticks would be another motion under spring-bone, wanted full or frozen")
-        changed = [i for i in self._wanted(ids) if self._members[i].level != level]
-        for i in changed:
-            m = self._members[i]
-            m.count(self.clock.ticks)
-            frozen, m.level = m.level == "frozen", level
-            m.frozen = level == "frozen"
-            stride = 2 if level == "half" and m.clip is not None else 1
-            if stride != m.stride:
-                m.stride = stride
-                kind = self._kind_at(m.kind.avatar, m.kind.rig, stride)
-                columns = m.slot + np.arange(len(m.kind.constants.chain_anchor))
-                write_columns(self._storage.state.slot, kind.column + columns[None] - m.slot, columns, row.MODEL)
-            if frozen != m.frozen and not m.hidden:
-                self._rest(i)
-                self._simulate(i, m)
-        self._tell(changed)
-        self.set_visible(changed, level != "culled")
-
-    def look_from(self, eye: np.ndarray, *, limits=DISTANCES) -> None:
-        """Levels by distance, metres, from a place (3,) in the world; by the budget where one is set."""
-        ids = list(self._members)
-        if not ids:
-            return
-        level = np.array([LEVELS.index(self._members[i].level) for i in ids])
-        distance = np.linalg.norm(self.places(ids) - np.asarray(eye, dtype=np.float64), axis=1)
-        if self._budget is None:
-            wanted = by_distance(distance, level, limits)
-        elif self._budget.spent(self._frame_ms, level):
-            wanted = self._budget.choose(screen_size(distance), level)
-        else:
-            return
-        for k in np.unique(wanted[wanted != level]):
-            self.set_level(np.array(ids)[(wanted == k) & (wanted != level)], LEVELS[k])
-
-    def budget(self, milliseconds: float | None) -> None:
-        """Let `look_from` keep frames within that time; None lets it go by distance again."""
-        self._budget = None if milliseconds is None else Budget(milliseconds)
-
-    def levels(self, ids=None) -> list[str]:
-        """Level of detail of each member."""
-        return [self._members[i].level for i in self._wanted(ids)]
 
     def reset(self, ids=None) -> None:
         """Hair at rest on the present pose; motions start again from their beginning."""
@@ -291,6 +226,7 @@ class Crowd(Readers):
             m.teleported = m.teleported or m.told_to_jump == self.clock.ticks
             self._playing.uncast(i, m)
             self._playing.hosted[i] = m
+            self._settle([m])
         m.drive(worlds)
 
     def advance(self, dt: float) -> Step:
@@ -320,50 +256,12 @@ class Crowd(Readers):
 
     # ---- inside ----
 
-    def _kind(self, avatar: Avatar, rig: HairRig) -> Kind:
-        return self._kind_at(avatar, rig, 1)
-
-    def _kind_at(self, avatar: Avatar, rig: HairRig, stride: int) -> Kind:
-        """The constants of an avatar whose ticks are `stride` of the crowd's."""
-        key = (id(avatar), id(rig), stride)
-        if key not in self._kinds:
-            c = build(
-                avatar.skeleton,
-                rig,
-                solver=SOLVERS[self.solver],
-                h=self.clock.tick * stride,
-                ticks=stride,
-                sag_free=self.sag_free,
-                keep_overlap=self.keep_overlap,
-                measured=self.bone_length == "measured",
-            )
-            column = self._storage.add_model(
-                c.joint, c.chain, c.span, c.pair, c.pair_number, c.allowance, c.grid, c.path
-            )
-            centered = np.zeros(c.anchors, dtype=bool)
-            for chain, anchor in zip(rig.chains, c.chain_anchor, strict=True):
-                centered[anchor] = chain.center >= 0
-            self._kinds[key] = Kind(avatar, rig, c, column, centered, collider_sizes(rig.colliders))
-        return self._kinds[key]
-
     def _start(self, members: list[Member]) -> None:
         start(self._storage, members, self.clock.ticks)
         self._playing.store.write_pilots([m for m in members if m.clip is not None])
 
     def _tell(self, ids) -> None:
         self._playing.tell({i: self._members[i] for i in self._wanted(ids)})
-
-    def _simulate(self, i: int, m: Member) -> None:
-        c = m.kind.constants
-        if len(c.sizes):
-            first = m.slot + np.cumsum(c.sizes) - c.sizes
-            (self._frozen if m.frozen else self._families).add(i, np.stack([first, c.sizes]))
-        self._playing.pose(i, m)
-
-    def _rest(self, i: int) -> None:
-        self._families.remove(i)
-        self._frozen.remove(i)
-        self._playing.active.remove(i)
 
     def _launch(self, tick: int, ticks: int, left: int, between: bool) -> None:
         """Run ticks after crowd tick `tick`, or only what fast members owe `between` two of the crowd's."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-LEVELS = ("full", "half", "frozen", "culled")  # the last two cost nothing to speak of
-DISTANCES = (10.0, 25.0, 60.0)  # metres to which full, half and frozen reach
+LEVELS = ("full", "reduced", "half", "lut", "frozen", "culled")  # the last two cost nothing to speak of
+DISTANCES = (10.0, 20.0, 40.0, 70.0, 120.0)  # metres to which all but the last reach
+SIZES = (0.05, 0.025, 0.013, 0.008, 0.0045)  # shares of the picture's height that they need at least
 SLACK = 0.1  # share of a limit that a member must be past it before its level changes
-COSTS = (1.0, 0.55, 0.05, 0.0)  # time of a member against one at full level, as measured; see benchmarks
+COSTS = (1.0, 0.9, 0.5, 0.05, 0.05, 0.0)  # time of a member against one at full level, as measured; see docs/crowd.md
 
 
 def by_distance(distance: np.ndarray, level: np.ndarray, limits=DISTANCES, slack: float = SLACK) -> np.ndarray:
@@ -26,27 +27,36 @@ def screen_size(distance: np.ndarray, height: float = 0.5, view: float = np.radi
     return height / (2.0 * np.tan(0.5 * view) * np.maximum(np.asarray(distance, dtype=np.float64), 1e-3))
 
 
-def by_size(size: np.ndarray, level: np.ndarray, limits=(0.05, 0.02, 0.008), slack: float = SLACK) -> np.ndarray:
-    """The same by the share of the picture that each takes; `limits` are what full, half and frozen need at least."""
+def by_size(size: np.ndarray, level: np.ndarray, limits=SIZES, slack: float = SLACK) -> np.ndarray:
+    """The same by the share of the picture that each takes; `limits` are what all but the last need at least."""
     return by_distance(1.0 / np.maximum(size, 1e-9), level, 1.0 / np.asarray(limits), slack)
 
 
 def by_budget(
-    size: np.ndarray, level: np.ndarray, full_ms: float, budget_ms: float, slack: float = SLACK
+    size: np.ndarray,
+    level: np.ndarray,
+    full_ms: float,
+    budget_ms: float,
+    slack: float = SLACK,
+    allowed: np.ndarray | None = None,
 ) -> np.ndarray:
     """(M,) levels so that all members together stay within `budget_ms`: the largest on the screen get the most.
 
-    full_ms: cost of one member at full level. Who is at a finer level already counts as larger by `slack`.
+    full_ms: cost of one member at full level. Who is at a finer level already counts as larger by `slack`. allowed:
+    (M, LEVELS) which levels each can have, all by default. Nobody is culled.
     """
-    count = len(size)
-    out = np.full(count, LEVELS.index("frozen"))
+    costs = full_ms * np.asarray(COSTS)
+    out = np.full(len(size), LEVELS.index("frozen"))
     order = np.argsort(-size * (1.0 + slack * (len(LEVELS) - level)), kind="stable")
-    left = budget_ms - full_ms * COSTS[2] * count
-    for index, cost in ((1, COSTS[1] - COSTS[2]), (0, COSTS[0] - COSTS[1])):  # everyone to half first, then to full
-        reach = int(np.clip(left / (full_ms * cost), 0, count)) if full_ms > 0.0 else count
-        out[order[:reach]] = index
-        left -= reach * full_ms * cost
-        if reach < count:
+    left = budget_ms - costs[out].sum()
+    for finer in range(LEVELS.index("frozen") - 1, -1, -1):  # everyone one level up, then the next
+        able = order if allowed is None else order[allowed[order, finer]]
+        able = able[costs[out[able]] <= costs[finer]]
+        more = np.cumsum(costs[finer] - costs[out[able]])
+        reach = int(np.searchsorted(more, left, side="right"))
+        out[able[:reach]] = finer
+        left -= more[reach - 1] if reach else 0.0
+        if reach < len(able):
             break
     return out
 
@@ -70,6 +80,6 @@ class Budget:
         self._frames += 1
         return self._frames % self.every == 0 and self.full_ms is not None
 
-    def choose(self, size: np.ndarray, level: np.ndarray) -> np.ndarray:
-        """(M,) levels for members of that size on the screen."""
-        return by_budget(size, level, self.full_ms, self.milliseconds)
+    def choose(self, size: np.ndarray, level: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
+        """(M,) levels for members of that size on the screen, of those that are `allowed` (M, LEVELS)."""
+        return by_budget(size, level, self.full_ms, self.milliseconds, allowed=allowed)

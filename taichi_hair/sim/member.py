@@ -13,6 +13,7 @@ from ..motion.track import Track
 from .constants import RigConstants
 from .launch import ColliderSizes
 from .layout import ONE
+from .reduction import Reduction
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,8 @@ class Kind:
     column: int  # first chain in HairModel
     centered: np.ndarray  # (A,) anchors with a centre
     sizes: ColliderSizes
+    stride: int = 1  # ticks of the crowd that are one of this kind
+    reduction: Reduction | None = None  # where `rig` is a reduced one
 
 
 class Member:
@@ -35,7 +38,8 @@ class Member:
     """
 
     def __init__(self, kind: Kind, placement: np.ndarray) -> None:
-        self.kind = kind
+        self.kind = kind  # what it is
+        self.run = kind  # what the device runs of it at its level of detail
         self.placement = placement  # (4, 4) float64
         self.joint = self.slot = self.anchor = self.collider = 0
         self.clip = None  # Baked
@@ -44,7 +48,6 @@ class Member:
         self.played = 0  # parts of a tick of its motion, however often it went round
         self.since = 0  # tick of the crowd
         self.speed = self.time_scale = ONE
-        self.stride = 1  # ticks that are run as one
         self.paused_scale: int | None = None  # time scale to go on with
         self.hidden = self.frozen = False
         self.level = "full"
@@ -56,6 +59,11 @@ class Member:
         self.teleported = False
         self.told_to_jump = -1  # tick of the crowd at which the device was told
         self.problem: str | None = None
+
+    @property
+    def stride(self) -> int:
+        """Ticks of the crowd that are run as one."""
+        return self.run.stride
 
     def placed(self, unplaced: Frames) -> Frames:
         return unplaced.moved(self.placement)
@@ -83,6 +91,13 @@ class Member:
             self.count(tick)
             return self.placed(self.clip.at(self.phase))
         return self._before
+
+    def scale(self) -> np.ndarray:
+        """(A,) scale of each attach node at the tick that was counted last."""
+        if self.clip is None:
+            return self._before.scale[0]
+        size = np.cbrt(abs(np.linalg.det(self.placement[:3, :3])))
+        return self.clip.frames.scale[self.phase // ONE] * size
 
     def keep(self, last: Frames | None) -> None:
         """The placed single frame that the host's next tick follows."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as row
+from .forms import shapes
 from .layout import ONE
 from .member import Member
 from .pose import apply_hair, local_rotations
+from .shown import SHAPE_ROWS
 from .storage import read
 
 
@@ -21,14 +23,11 @@ class Readers:
         """
         members = self._same_kind(ids)
         c = members[0].kind.constants
-        columns = np.add.outer([m.joint for m in members], c.columns).ravel()
-        local = (
-            read(self._storage.state.joint, columns, row.POSITION, 3).T.astype(np.float64).reshape(len(members), -1, 3)
-        )
+        shown = self._shown(members)
+        local = shown[..., :3]
         if interpolated:
-            before = read(self._storage.state.joint, columns, row.BEFORE, 3).T.astype(np.float64).reshape(local.shape)
-            shares = [m.fraction(self.clock.ticks, self.clock.fraction) for m in members]
-            local = before + (local - before) * np.array(shares)[:, None, None]
+            shares = np.array([m.fraction(self.clock.ticks, self.clock.fraction) for m in members])
+            local = local - shown[..., 6:9] * (1.0 - shares)[:, None, None]
         anchors = np.repeat(c.chain_anchor, members[0].kind.rig.spans[:, 1])
         return local + self._playing.attach_points(members)[:, anchors]
 
@@ -82,6 +81,17 @@ class Readers:
         names = kind.avatar.skeleton.names
         joints = kind.rig.joints
         return [(names[joints[s]], kind.rig.colliders[b].name, deep) for s, b, deep in kind.constants.overlaps]
+
+    def _shown(self, members: list[Member]) -> np.ndarray:
+        """(M, S, SHAPE_ROWS) float64 shapes of members of one kind, whatever their levels."""
+        out = np.zeros((len(members), len(members[0].kind.rig.joints), SHAPE_ROWS))
+        runs: dict[int, list[int]] = {}
+        for k, m in enumerate(members):
+            m.count(self.clock.ticks)
+            runs.setdefault(id(m.run.reduction), []).append(k)
+        for group in runs.values():
+            out[group] = shapes(self._storage, [members[k] for k in group])
+        return out
 
     def _wanted(self, ids) -> list[int]:
         wanted = list(self._members) if ids is None else [int(i) for i in np.atleast_1d(ids)]

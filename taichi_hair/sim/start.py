@@ -17,14 +17,14 @@ def start(storage: Storage, members: list[Member], tick: int) -> None:
             at = tick - m.start_tick
             m.keep(m.placed(m.track.ticks(at, at + 1)))
         place = m.placement[:3, :3].tobytes()
-        groups.setdefault((id(m.kind), id(m.clip), m.phase, place) if m.clip else (id(m),), []).append(m)
+        groups.setdefault((id(m.run), id(m.clip), m.phase, place) if m.clip else (id(m),), []).append(m)
     for group in groups.values():
         _start_alike(storage, group, tick)
 
 
 def _start_alike(storage: Storage, members: list[Member], tick: int) -> None:
     """The same for members of one kind on one pose."""
-    kind = members[0].kind
+    kind = members[0].run
     c = kind.constants
     before = members[0].before(tick)
     joint, chain = rest_state(c.joint, c.chain, c.chain_anchor, before)
@@ -52,13 +52,13 @@ def give_back(storage: Storage, member: Member) -> None:
     pools["collider"].give(member.collider, len(member.kind.rig.colliders))
 
 
-def release(storage: Storage, playing, members: dict[int, Member], kinds: dict[tuple[int, int, int], Kind]) -> None:
+def release(storage: Storage, playing, members: dict[int, Member], kinds: dict[tuple, Kind]) -> None:
     """What a crowd that is gone held."""
     for member in members.values():
         give_back(storage, member)
         if member.clip is not None:
             playing.store.unseat(member)
-    of = {(id(kind.avatar), id(kind.rig)): kind for kind in kinds.values()}
+    of = {key[:2]: kind for key, kind in kinds.items()}
     for key, clip in playing.baked.items():
         playing.store.drop(clip, of[key[:2]])
     for kind in kinds.values():

@@ -37,9 +37,7 @@ def force_chain(model: ti.template(), state: ti.template(), c, tick, solver: ti.
     a = state.slot[row.ANCHOR, c]
     attach = anchor4(state, tick, row.ATTACH, a)
     scale = state.anchor[tick, row.SCALE, a]
-    external = sag_free_gravity(
-        load3(model.chain, row.GRAVITY, m), load3(model.chain, row.GRAVITY_CARRIED, m), attach
-    )
+    external = sag_free_gravity(load3(model.chain, row.GRAVITY, m), load3(model.chain, row.GRAVITY_CARRIED, m), attach)
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
     origin = load3(state.chain, row.ROOT_BEFORE, c)

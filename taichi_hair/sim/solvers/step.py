@@ -127,9 +127,7 @@ def run_phases(model, state, families: int, ticks: int, h: float, solver: int, c
 
 
 @ti.func
-def tick_chain(
-    model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template(), contact: ti.template()
-):
+def tick_chain(model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template(), contact: ti.template()):
     carry_chain(model, state, c, tick)
     if ti.static(solver == SPRING_BONE):
         spring_bone_chain(model, state, c, tick, h, contact)
