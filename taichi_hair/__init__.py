@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .rig.colliders import fit_colliders as fit_colliders
     from .rig.distance import surface_colliders as surface_colliders
     from .rig.fit import fit_hair as fit_hair
+    from .rig.floor import with_floor as with_floor
     from .rig.guides import guides as guides
     from .rig.lint import lint_weights as lint_weights
     from .rig.transfer import transfer as transfer
@@ -61,6 +62,7 @@ _HOMES = {
     "surface_colliders": "rig.distance",
     "transfer": "rig.transfer",
     "tune_profile": "measure.tune",
+    "with_floor": "rig.floor",
     "write_rig": "rig.write",
 }
 

@@ -25,7 +25,7 @@ class Collider:
     """A shape that hair must not enter, carried by a node. Lengths are in the node's local units."""
 
     name: str
-    node: int  # index into the skeleton
+    node: int  # index into the skeleton; -1 is the scene root
     shape: str  # one of SHAPES
     offset: np.ndarray  # (3,) centre, start of the axis, a point of the plane, or the first corner of a surface's grid
     radius: float = 0.0  # of a box: how far its edges are rounded outward; of a surface: least distance of hair from it

@@ -99,8 +99,8 @@ def _name(avatar: Avatar, node: int) -> str | None:
 
 
 def world_scale(avatar: Avatar, node: int) -> float:
-    """Largest factor by which a node's rest pose scales lengths."""
-    return float(np.linalg.svd(avatar.skeleton.rest_world[node, :3, :3], compute_uv=False)[0])
+    """Largest factor by which a node's rest pose scales lengths; 1 for the scene root."""
+    return 1.0 if node < 0 else float(np.linalg.svd(avatar.skeleton.rest_world[node, :3, :3], compute_uv=False)[0])
 
 
 def _licence(avatar: Avatar) -> dict:
@@ -190,7 +190,7 @@ def _chain(avatar: Avatar, chain) -> dict:
 
 
 def _collider(avatar: Avatar, collider) -> dict:
-    world = avatar.skeleton.rest_world[collider.node]
+    world = np.eye(4) if collider.node < 0 else avatar.skeleton.rest_world[collider.node]
     length = 0.0 if collider.tail is None else np.linalg.norm(world[:3, :3] @ (collider.tail - collider.offset))
     return {
         "name": collider.name,

@@ -21,6 +21,7 @@ from ..motion.clip import KeyTrack, clips_of
 from ..motion.played import Retargeted
 from ..motion.retarget import retarget
 from ..rig.fitted import owner
+from ..rig.floor import with_floor
 from ..version import __version__
 from .export import with_animation
 from .files import write_unseen
@@ -72,14 +73,16 @@ def bake(
     body: bool = True,
     name: str | None = None,
     blend: Mapping[str, Weight] | None = None,
+    floor: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> BakeReport:
     """Simulate a motion and write its hair as an animation: to .glb, .vrm or .gltf the avatar's own file with one
     animation more, to .vrma the animation alone.
 
     loop, fps, solver, contact, blend: see `take.take`. error_mm: how far an end point may be from the simulation
-    between keys; at keys it is where the simulation has it. body: write the body's tracks as well. The file appears
-    whole or not at all; `export.undo` gives the avatar's file back byte for byte.
+    between keys; at keys it is where the simulation has it. body: write the body's tracks as well. floor: height in
+    metres of a floor that the hair does not pass; it is not written. The file appears whole or not at all;
+    `export.undo` gives the avatar's file back byte for byte.
     """
     path = Path(path)
     if path.suffix.lower() not in ENDINGS:
@@ -91,7 +94,15 @@ def bake(
         raise AssetError(avatar.file, "hair", "no chain", "at least one to bake")
     avatar, motion = owner(avatar, rig), carry(motion, owner(avatar, rig).skeleton)
     taken = take(
-        avatar, rig, motion, loop=loop, fps=fps, solver=solver, contact=contact, blend=blend, progress=progress
+        avatar,
+        rig if floor is None else with_floor(avatar, rig, floor),
+        motion,
+        loop=loop,
+        fps=fps,
+        solver=solver,
+        contact=contact,
+        blend=blend,
+        progress=progress,
     )
     name = name or f"{motion.name} with hair"
     skip = set() if body else _not_authored(avatar, motion)
@@ -102,6 +113,7 @@ def bake(
         "fps": float(fps),
         "loop": taken.loop,
         "errorMm": error_mm,
+        **({} if floor is None else {"floor": float(floor)}),
         "nodes": list(tracks.nodes),
     }
     bones = None

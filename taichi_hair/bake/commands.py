@@ -81,6 +81,7 @@ def _bake_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--solver", choices=SOLVERS, default="rod")
     parser.add_argument("--error-mm", type=float, default=0.5, help="allowed between keys (default 0.5)")
     parser.add_argument("--no-body", action="store_true", help="hair tracks only")
+    parser.add_argument("--floor", type=float, nargs="?", const=0.0, metavar="M", help="hair stays above it (0 m)")
 
 
 def _avatar(name: str) -> Avatar:
@@ -172,6 +173,7 @@ def run_bake(args) -> int:
                 error_mm=args.error_mm,
                 body=not args.no_body,
                 blend=blend,
+                floor=args.floor,
                 progress=lambda seconds: bar.update(task, description=f"baking {motion.name}: {seconds:.1f} s of hair"),
             )
         except AssetError:
@@ -219,7 +221,7 @@ def run_library(args) -> int:
     avatars, clips = [*avatars, *args.avatars], [*clips, *args.clips]
     if not avatars or not clips:
         return _refused(f"bake-library: found {len(avatars)} avatars and {len(clips)} clip files, wanted some of each")
-    options = Options(args.format, args.fps, args.solver, args.error_mm, args.travel, not args.no_body)
+    options = Options(args.format, args.fps, args.solver, args.error_mm, args.travel, not args.no_body, args.floor)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

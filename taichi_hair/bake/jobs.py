@@ -34,6 +34,7 @@ class Options:
     error_mm: float = 0.5
     travel: str = "keep"
     body: bool = True
+    floor: float | None = None  # height in metres of a floor that hair does not pass
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,7 @@ def _bake(job: Job) -> dict:
         solver=options.solver,
         error_mm=options.error_mm,
         body=options.body,
+        floor=options.floor,
     ).to_dict()
     notes = list(made.pop("notes"))
     for name in ("avatar", "motion", "path", "seconds"):
