@@ -8,15 +8,11 @@ import json
 from json.decoder import scanstring
 from pathlib import Path
 
-import numpy as np
-
-from .. import rotations
-from ..hair import Chain, Collider, HairRig, Limit
 from .description import Avatar
 from .document import Document
 from .errors import AssetError
 from .gltf import dump, glb_bytes, write_whole
-from .springs import initial_frame
+from .spring_members import spring_members
 
 SPACE = " \t\r\n"
 
@@ -25,8 +21,9 @@ def save(avatar: Avatar, path) -> Path:
     """Write an avatar to `path` (.glb, .vrm or .gltf), whole or not at all; returns the path.
 
     Everything that was loaded is kept, extras and unknown extensions byte for byte. Chains and colliders are written
-    anew only where `avatar.hair` is another rig than the file's; they go into VRMC_springBone. External buffers and
-    images move into the file, unless a .gltf is saved beside its own.
+    anew only where `avatar.hair` is another rig than the file's; they go into VRMC_springBone, and what that has no
+    shape for into extras (`own_shapes.stand_ins` names it). External buffers and images move into the file, unless a
+    .gltf is saved beside its own.
     """
     path = Path(path)
     if path.suffix.lower() not in (".glb", ".vrm", ".gltf"):
@@ -43,16 +40,17 @@ def to_bytes(avatar: Avatar, path=None) -> bytes:
     if len(avatar.skeleton) != len(document.items("nodes")):
         found = f"{len(avatar.skeleton)} nodes, {len(document.items('nodes'))} of them in the file"
         raise AssetError(document.file, "nodes", found, "a fitted rig, written with write_rig")
-    changed = _hair(avatar, document)
+    blobs: list[bytes] = []
+    changed = _hair(avatar, document, blobs)
     as_text = path is not None and Path(path).suffix.lower() == ".gltf"
     external = {i for i, b in enumerate(document.items("buffers")) if _is_external(b.value.get("uri"))}
     pictures = {i for i, b in enumerate(document.items("images")) if _is_external(b.value.get("uri"))}
     beside = as_text and document.path is not None and Path(path).resolve().parent == document.path.resolve().parent
-    if as_text and beside and document.binary is None:
+    if as_text and beside and document.binary is None and not blobs:
         return with_members(document.json_text, changed)
-    if not as_text and not external and not pictures:
+    if not as_text and not external and not pictures and not blobs:
         return glb_bytes(with_members(document.json_text, changed), document.binary)
-    members, binary = _packed(document, external, pictures, changed)
+    members, binary = _packed(document, external, pictures, changed, blobs)
     if as_text and binary:
         first = dict(members["buffers"][0])
         first["uri"] = "data:application/octet-stream;base64," + base64.b64encode(binary).decode()
@@ -66,8 +64,8 @@ def _is_external(uri) -> bool:
     return isinstance(uri, str) and not uri.lower().startswith("data:")
 
 
-def _hair(avatar: Avatar, document: Document) -> dict:
-    """Top-level members that change because the rig is not the file's own."""
+def _hair(avatar: Avatar, document: Document, blobs: list[bytes]) -> dict:
+    """Top-level members that change because the rig is not the file's own; `blobs` become the next buffer views."""
     if avatar.hair is document.cache.get("hair"):
         return {}
     if avatar.vrm == "0.x":
@@ -77,11 +75,16 @@ def _hair(avatar: Avatar, document: Document) -> dict:
             "a changed rig for a VRM 0.x file, which has one setting for a whole group of bones",
             "the avatar as VRM 1.0",
         )
-    return spring_members(document.json, avatar.hair)
+
+    def store(data: bytes) -> int:
+        blobs.append(data)
+        return len(document.items("bufferViews")) + len(blobs) - 1
+
+    return spring_members(document.json, avatar.hair, store)
 
 
-def _packed(document: Document, external: set[int], pictures: set[int], changed: dict):
-    """Members and binary chunk of a file that holds its external buffers and images itself."""
+def _packed(document: Document, external: set[int], pictures: set[int], changed: dict, blobs: list[bytes]):
+    """Members and binary chunk of a file that holds its external buffers and images itself, and the `blobs`."""
     members = dict(changed)
     views = [copy.deepcopy(item.value) for item in document.items("bufferViews")]
     binary = bytearray(document.binary or b"")
@@ -98,6 +101,8 @@ def _packed(document: Document, external: set[int], pictures: set[int], changed:
                 place[index] = (0, 0)
         else:
             rest.append((index, item.value))
+    for data in blobs:
+        _append(views, binary, data)
     for index in sorted(pictures):
         _embed_picture(document, index, members, views, binary, place)
     first = {k: v for k, v in (document.json.get("buffers") or [{}])[0].items() if k not in ("uri", "byteLength")}
@@ -127,6 +132,13 @@ def _move(body: dict, place: dict[int, tuple[int, int]]) -> None:
         body["byteOffset"] = offset + shift
 
 
+def _append(views: list, binary: bytearray, data: bytes) -> None:
+    """Bytes at the end of the binary chunk, with a buffer view that needs no moving."""
+    binary += b"\0" * (-len(binary) % 4)
+    views.append({"buffer": 0, "byteOffset": len(binary), "byteLength": len(data), "_own": True})
+    binary += data
+
+
 def _embed_picture(document: Document, index: int, members: dict, views: list, binary: bytearray, place) -> None:
     item = document.items("images")[index]
     try:
@@ -134,9 +146,7 @@ def _embed_picture(document: Document, index: int, members: dict, views: list, b
     except (OSError, AssetError):
         return  # it was not there when it was read; the reference stays as it is
     images = members.setdefault("images", copy.deepcopy(document.json["images"]))
-    binary += b"\0" * (-len(binary) % 4)
-    views.append({"buffer": 0, "byteOffset": len(binary), "byteLength": len(data), "_own": True})
-    binary += data
+    _append(views, binary, data)
     image = images[index]
     del image["uri"]
     kinds = {b"\x89P": "image/png", b"\xff\xd8": "image/jpeg", b"RI": "image/webp"}
@@ -208,95 +218,3 @@ def _set(text: str, at: int, key: str, new: str | None) -> str:
 
 def _object_end(text: str, at: int) -> int:
     return json.JSONDecoder().raw_decode(text, text.index("{", at))[1]
-
-
-def spring_members(content: dict, rig: HairRig) -> dict:
-    """Top-level members of a glTF that hold a rig as VRMC_springBone; segments without an end node get one."""
-    nodes = copy.deepcopy(content.get("nodes") or [])
-    added = len(nodes)
-    springs = []
-    extras: set[str] = set()
-    for chain in rig.chains:
-        joints = [_joint(chain, j, extras) for j in range(len(chain))]
-        end = int(chain.ends[-1])
-        if end < 0:
-            end = len(nodes)
-            name = (nodes[int(chain.joints[-1])].get("name") or "joint") + "_end"
-            nodes.append({"name": name, "translation": [float(v) for v in chain.tails[-1]]})
-            holder = nodes[int(chain.joints[-1])]
-            holder["children"] = [*(holder.get("children") or []), end]
-        joints.append({"node": end})
-        spring: dict = {"name": chain.name, "joints": joints}
-        if chain.colliders:
-            spring["colliderGroups"] = [len(springs)]
-        if chain.center >= 0:
-            spring["center"] = chain.center
-        springs.append(spring)
-    colliders = [_collider(c, extras) for c in rig.colliders]
-    groups = [{"name": c.name, "colliders": list(c.colliders)} for c in rig.chains]
-    body: dict = {"specVersion": "1.0"}
-    if colliders:
-        body["colliders"] = colliders
-        body["colliderGroups"] = [g for g in groups if g["colliders"]]
-        number = {i: n for n, i in enumerate(i for i, g in enumerate(groups) if g["colliders"])}
-        for index, spring in enumerate(springs):
-            if "colliderGroups" in spring:
-                spring["colliderGroups"] = [number[index]]
-    if springs:
-        body["springs"] = springs
-    members: dict = {"extensions.VRMC_springBone": body}
-    used = content.get("extensionsUsed")
-    used = list(used) if isinstance(used, list) else []
-    wanted = ["VRMC_springBone", *sorted(extras)]
-    members["extensionsUsed"] = used + [name for name in wanted if name not in used]
-    if len(nodes) > added:
-        members["nodes"] = nodes
-    return members
-
-
-def _joint(chain: Chain, j: int, extras: set[str]) -> dict:
-    joint: dict = {
-        "node": int(chain.joints[j]),
-        "hitRadius": float(chain.hit_radius[j]),
-        "stiffness": float(chain.stiffness[j]),
-        "gravityPower": float(chain.gravity_power[j]),
-        "gravityDir": [float(v) for v in chain.gravity_dir[j]],
-        "dragForce": float(chain.drag[j]),
-    }
-    limit = chain.limits[j] if chain.limits is not None else None
-    if limit is not None:
-        extras.add("VRMC_springBone_limit")
-        joint["extensions"] = {"VRMC_springBone_limit": _limit(limit, chain.tails[j])}
-    return joint
-
-
-def _limit(limit: Limit, tail: np.ndarray) -> dict:
-    rotation = rotations.multiply(rotations.inverse(initial_frame(tail)), limit.rotation)
-    keys = ("pitch", "yaw") if limit.kind == "spherical" else ("angle",)
-    shape = {key: float(angle) for key, angle in zip(keys, limit.angles, strict=True)}
-    return {"specVersion": "1.0-draft", "limit": {limit.kind: {**shape, "rotation": [float(v) for v in rotation]}}}
-
-
-def _collider(collider: Collider, extras: set[str]) -> dict:
-    """A collider; extended shapes with the stand-in for older readers that the extension's specification proposes."""
-    offset = [float(v) for v in collider.offset]
-    if collider.shape in ("sphere", "capsule"):
-        shape: dict = {"offset": offset, "radius": float(collider.radius)}
-        if collider.shape == "capsule":
-            shape["tail"] = [float(v) for v in collider.tail]
-        return {"node": collider.node, "shape": {collider.shape: shape}}
-    extras.add("VRMC_springBone_extended_collider")
-    if collider.shape == "plane":
-        normal = [float(v) for v in collider.normal]
-        extended = {"plane": {"offset": offset, "normal": normal}}
-        far = [o - 10000.0 * n for o, n in zip(offset, normal, strict=True)]
-        base = {"sphere": {"offset": far, "radius": 10000.0}}
-    else:
-        kind = collider.shape.removeprefix("inside_")
-        body: dict = {"offset": offset, "radius": float(collider.radius), "inside": True}
-        base = {"sphere": {"offset": [0.0, -10000.0, 0.0], "radius": 0.0}}
-        if kind == "capsule":
-            body["tail"] = [float(v) for v in collider.tail]
-        extended = {kind: body}
-    extension = {"VRMC_springBone_extended_collider": {"specVersion": "1.0", "shape": extended}}
-    return {"node": collider.node, "shape": base, "extensions": extension}

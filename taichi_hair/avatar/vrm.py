@@ -10,6 +10,7 @@ from ..hair import Collider, Limit
 from .document import Document
 from .fields import Item, describe
 from .nodes import label
+from .own_shapes import with_extras
 from .skeleton import Skeleton
 from .springs import Spring, SpringJoint
 
@@ -210,7 +211,7 @@ def _collider(document: Document, skeleton: Skeleton, item: Item) -> Collider | 
     if shape is not None:
         collider = _shape(document, shape, name, node, True)
         if collider is not None:
-            return collider
+            return with_extras(document, item, collider)
     shape = item.child("shape")
     if shape is None:
         document.log.warn(item.where, "has no shape; left out")
@@ -218,7 +219,8 @@ def _collider(document: Document, skeleton: Skeleton, item: Item) -> Collider | 
     collider = _shape(document, shape, name, node, False)
     if collider is None:
         document.log.warn(item.where, "has neither a sphere nor a capsule; left out")
-    return collider
+        return None
+    return with_extras(document, item, collider)
 
 
 def _shape(document: Document, shape: Item, name: str, node: int, extended: bool) -> Collider | None:

@@ -12,7 +12,8 @@ from ..avatar.description import Avatar, MeshPart, Skin
 from ..avatar.document import Document, parse_document
 from ..avatar.errors import AssetError
 from ..avatar.gltf import glb_bytes, write_whole
-from ..avatar.saving import spring_members, to_bytes, with_members
+from ..avatar.saving import to_bytes, with_members
+from ..avatar.spring_members import spring_members
 from .fitted import FittedRig
 
 CHANGED = ("nodes", "meshes", "skins", "materials", "scenes", "accessors", "bufferViews")
@@ -44,8 +45,8 @@ def rig_bytes(rig: FittedRig) -> bytes:
     _nodes(content, base, avatar)
     _meshes(content, store, base, avatar)
     _added(content, store, base, avatar)
-    changed = {key: content[key] for key in CHANGED if content.get(key) != document.json.get(key)}
-    changed |= spring_members(content, rig)
+    springs = spring_members(content, rig, store.view)
+    changed = {key: content[key] for key in CHANGED if content.get(key) != document.json.get(key)} | springs
     changed["buffers"] = store.buffers()
     return glb_bytes(with_members(document.json_text, changed), store.data)
 
@@ -58,12 +59,17 @@ class _Store:
         content.setdefault("bufferViews", [])
         content.setdefault("accessors", [])
 
-    def add(self, array: np.ndarray, kind: str, component: int, target: int | None, **more) -> int:
+    def view(self, data: bytes, target: int | None = None) -> int:
+        """Number of a new buffer view of these bytes."""
         self.data.extend(b"\0" * (-len(self.data) % 4))
-        view = {"buffer": 0, "byteOffset": len(self.data), "byteLength": array.nbytes}
+        view = {"buffer": 0, "byteOffset": len(self.data), "byteLength": len(data)}
         self.content["bufferViews"].append(view if target is None else {**view, "target": target})
-        self.data.extend(np.ascontiguousarray(array).tobytes())
-        accessor = {"bufferView": len(self.content["bufferViews"]) - 1, "componentType": component}
+        self.data.extend(data)
+        return len(self.content["bufferViews"]) - 1
+
+    def add(self, array: np.ndarray, kind: str, component: int, target: int | None, **more) -> int:
+        view = self.view(np.ascontiguousarray(array).tobytes(), target)
+        accessor = {"bufferView": view, "componentType": component}
         self.content["accessors"].append({**accessor, "count": len(array), "type": kind, **more})
         return len(self.content["accessors"]) - 1
 
