@@ -19,6 +19,7 @@ from rich.table import Table
 import taichi_hair as th
 from taichi_hair.avatar.proposals import with_hair
 from taichi_hair.measure import motion as strands
+from taichi_hair.measure.pace import match_swing
 from taichi_hair.measure.reweigh import refine_weights
 from taichi_hair.measure.run import record
 from taichi_hair.measure.stretch import HairMesh
@@ -38,7 +39,7 @@ TABLE_MOTIONS = ("turn", "nod", "sideways", "run")
 def figures(avatar, rig, chains, motion: str, solver: str, contact=False) -> dict:
     """Swing, stretch and stretch per 100 mm of chains in one standard motion."""
     avatar = owner(avatar, rig)
-    kind = MOTIONS[motion](avatar, seconds=12.0 if motion == "turn" else 6.0)
+    kind = MOTIONS[motion](avatar, seconds=12.0)
     crowd = Crowd(solver=solver, contact=None if contact else "off")
     run = record(avatar, rig, kind, kind.seconds, crowd)
     mesh = HairMesh(avatar, rig, chains)
@@ -83,6 +84,8 @@ def seed(assets: Path, generations: int) -> dict:
     plain = in_world(fit_hair(avatar, "hair_tail", 6, refine=False))
     fitted = in_world(fit_hair(avatar, "hair_tail", 6))
     reweighed, tuned = best_of(avatar, fitted, generations)
+    matched = match_swing(avatar, fitted)
+    _, wide = best_of(avatar, matched.rig, generations)
     artist = in_world(avatar.hair)
     own_profile = tune_profile(avatar, artist, chains=[0], generations=generations)
     every = ("spring-bone", "arc", "rod")
@@ -94,6 +97,8 @@ def seed(assets: Path, generations: int) -> dict:
         ("fitted, refined", fitted, c, every),
         ("+ on the rod's poses", reweighed, c, ("rod",)),
         ("+ profile tuned", tuned.rig, c, ("rod",)),
+        ("fitted, swing matched", matched.rig, c, ("rod",)),
+        ("+ poses and profile", wide.rig, c, ("rod",)),
     ]
     found = table_of("seed-san hair_tail, weights wiped, six new joints (swing, 99th/worst, per 100 mm)", avatar, rows)
     return {"table": found, "refinement": fitted.report()["refinement"], "rod": _rod(tuned.rig, c[0])}

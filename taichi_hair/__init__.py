@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .hair import Chain as Chain
     from .hair import Collider as Collider
     from .hair import HairRig as HairRig
+    from .measure.pace import match_swing as match_swing
     from .measure.reweigh import refine_weights as refine_weights
     from .measure.run import measure as measure
     from .measure.tune import tune_profile as tune_profile
@@ -54,6 +55,7 @@ _HOMES = {
     "load": "avatar.avatar",
     "load_clip": "motion.clip",
     "made_clip": "motion.steps",
+    "match_swing": "measure.pace",
     "measure": "measure.run",
     "retarget": "motion.retarget",
     "refine_weights": "measure.reweigh",

@@ -10,6 +10,7 @@ import pytest
 from taichi_hair.avatar.avatar import load
 from taichi_hair.avatar.samples import sample
 from taichi_hair.hair import HairRig
+from taichi_hair.measure.pace import match_swing
 from taichi_hair.measure.reweigh import refine_weights
 from taichi_hair.measure.tune import ChainMesh, play, tune_profile, with_profile
 from taichi_hair.rig.fit import fit_hair
@@ -78,3 +79,21 @@ def test_weights_refined_on_the_rods_poses(tail):
     assert np.array_equal(plan.weights[plan.fixed], old.weights[old.fixed])
     with pytest.raises(ValueError, match="fit_hair"):
         refine_weights(avatar, HairRig())
+
+
+def test_swing_is_matched_to_the_spring_bone(tail):
+    """Sideways the rod of this strand swings 0.7 times as wide as its spring bone."""
+    avatar, rig = tail
+    found = match_swing(avatar, rig, unseen=("run",))
+    assert found.chains == rig.fitted and min(found.before["sideways"]) < 0.75
+    for motion in ("turn", "nod", "sideways"):
+        assert min(found.after[motion]) >= 0.8, motion
+    assert min(found.after["run"]) > min(found.before["run"])  # it took no part
+    c = rig.fitted[0]
+    before, after = rod_parameters(rig.chains[c], rig.avatar.skeleton), found.rig.chains[c].rod
+    assert after.frequency == pytest.approx(found.factors[0] * before.frequency) and 0.7 <= found.factors[0] < 1.0
+    assert after.damping == before.damping and np.array_equal(after.profile, before.profile)
+    again = match_swing(avatar, found.rig, seen=("sideways",), unseen=())
+    assert again.factors == (1.0,)  # enough is enough
+    with pytest.raises(ValueError, match="share"):
+        match_swing(avatar, rig, share=0.0)

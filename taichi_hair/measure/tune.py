@@ -177,7 +177,7 @@ def tune_profile(
     chains: by default those a fitter made, else all that the head carries.
     """
     avatar = owner(avatar, rig)
-    chosen = _chosen(avatar, rig, chains)
+    chosen = chosen_chains(avatar, rig, chains)
     bases = [rod_parameters(rig.chains[c], avatar.skeleton) for c in chosen]
     mesh, full = ChainMesh(avatar, rig, chosen), ChainMesh(avatar, rig, chosen, most=1 << 30)
     random = np.random.default_rng(seed)
@@ -228,10 +228,10 @@ def tune_profile(
         for m in every:
             after[m].append(figures[m][k])
     count = (generations * candidates + 1) * len(seen) + 3 * len(every)
-    return Tuning(_with_avatar(made(final)), tuple(chosen), tuple(seen), tuple(unseen), none, after, count, tuple(kept))
+    return Tuning(with_own_avatar(made(final)), tuple(chosen), tuple(seen), tuple(unseen), none, after, count, tuple(kept))
 
 
-def _with_avatar(rig: HairRig) -> HairRig:
+def with_own_avatar(rig: HairRig) -> HairRig:
     """A fitted rig whose avatar carries the same chains as the rig itself."""
     fitted = getattr(rig, "avatar", None)
     if fitted is None:
@@ -239,7 +239,8 @@ def _with_avatar(rig: HairRig) -> HairRig:
     return replace(rig, avatar=replace(fitted, hair=HairRig(rig.chains, rig.colliders)))
 
 
-def _chosen(avatar: Avatar, rig: HairRig, chains) -> list[int]:
+def chosen_chains(avatar: Avatar, rig: HairRig, chains) -> list[int]:
+    """Numbers of the chains that are meant: those given, else those a fitter made, else all that the head carries."""
     if chains is None:
         chains = getattr(rig, "fitted", ())
     if not len(chains):
