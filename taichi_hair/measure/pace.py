@@ -1,4 +1,4 @@
-"""match_swing(): the rod's frequency lowered, chain by chain, until it swings nearly as wide as the file's spring bone."""
+"""match_swing(): the rod made slower, chain by chain, until it swings about as wide as the file's spring bone."""
 
 from __future__ import annotations
 

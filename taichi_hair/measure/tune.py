@@ -228,7 +228,9 @@ def tune_profile(
         for m in every:
             after[m].append(figures[m][k])
     count = (generations * candidates + 1) * len(seen) + 3 * len(every)
-    return Tuning(with_own_avatar(made(final)), tuple(chosen), tuple(seen), tuple(unseen), none, after, count, tuple(kept))
+    return Tuning(
+        with_own_avatar(made(final)), tuple(chosen), tuple(seen), tuple(unseen), none, after, count, tuple(kept)
+    )
 
 
 def with_own_avatar(rig: HairRig) -> HairRig:
