@@ -150,6 +150,12 @@ def test_a_hidden_accessory_does_not_count(avatar, rig):
     with_pack = replace(avatar, parts=(*avatar.parts, pack))
     hidden = th.fit_colliders(with_pack, hidden=(len(avatar.parts),))
     assert hidden.fit.radii == rig.fit.radii
+    # The same where the file says so: a node of its own whose mesh only the wearer sees.
+    worn = replace(with_pack, parts=(*avatar.parts, replace(pack, node=0)), first_person={0: "firstPersonOnly"})
+    told = th.fit_colliders(worn)
+    assert told.fit.radii == rig.fit.radii
+    assert any("not shown (firstPersonOnly)" in line for line in told.fit.lines)
+    assert radii(th.fit_colliders(replace(worn, first_person={0: "thirdPersonOnly"}))) != radii(rig)
     assert radii(th.fit_colliders(with_pack)) != radii(rig)
 
 

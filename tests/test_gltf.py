@@ -353,3 +353,19 @@ def test_the_skeleton_s_levels_and_depth_agree_with_its_parents():
     assert np.flatnonzero(skeleton.below(line[2])).tolist() == [line[2], line[3]]
     assert np.flatnonzero(skeleton.below([line[3], side])).tolist() == [line[3], side]
     assert not skeleton.below([]).any() and skeleton.below(line[0]).all()
+
+
+def test_nodes_that_are_switched_off_hide_their_parts_and_those_below():
+    glb = Glb()
+    line = glb.line(3)
+    for node in line:
+        glb.json["nodes"][node]["mesh"] = glb.mesh(QUAD, QUAD_TRIANGLES)
+    avatar = glb.load()
+    assert avatar.hidden == {}
+    glb.json["nodes"][line[1]]["extensions"] = {"KHR_node_visibility": {"visible": False}}
+    hidden = glb.load()
+    assert sorted(hidden.parts[k].node for k in hidden.hidden) == line[1:]
+    assert set(hidden.hidden.values()) == {"its node is switched off"}
+    with pytest.raises(AssetError, match="true or false"):
+        glb.json["nodes"][line[1]]["extensions"]["KHR_node_visibility"]["visible"] = 3
+        _ = glb.load().hidden

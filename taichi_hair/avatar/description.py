@@ -137,6 +137,21 @@ class Avatar:
 
         return make_report(self)
 
+    @cached_property
+    def hidden(self) -> dict[int, str]:
+        """Parts that a camera beside the avatar does not see, and why: VRM's firstPersonOnly, KHR_node_visibility."""
+        skeleton, found = self.skeleton, {}
+        items = self.document.items("nodes") if self.document is not None else []
+        switched = (item.extension("KHR_node_visibility") if item.has("extensions") else None for item in items)
+        off = [n for n, item in enumerate(switched) if item is not None and not item.flag("visible", True)]
+        below = skeleton.below(off)
+        for index, part in enumerate(self.parts):
+            if below[part.node]:
+                found[index] = "its node is switched off"
+            elif self.first_person.get(part.node) == "firstPersonOnly":
+                found[index] = "firstPersonOnly"
+        return found
+
     def vertex_colors(self, part: MeshPart | int) -> np.ndarray:
         """(V, 4) linear RGBA of a part: base colour times vertex colour times the texture sampled at the vertices."""
         from .images import sample

@@ -11,6 +11,7 @@ UNDERSTOOD = {
     "KHR_materials_pbrSpecularGlossiness",
     "KHR_materials_unlit",
     "KHR_mesh_quantization",
+    "KHR_node_visibility",
     "KHR_texture_transform",
     "EXT_meshopt_compression",
     "KHR_meshopt_compression",

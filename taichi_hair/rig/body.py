@@ -40,7 +40,8 @@ class Surfaces:
 
 
 def surfaces(avatar: Avatar, rig: HairRig, hidden=()) -> Surfaces:
-    """Owners of everything that is drawn. `hidden` are indices of mesh parts that are not shown."""
+    """Owners of everything that is drawn. `hidden` are indices of mesh parts that are not shown, beside those that the
+    file hides."""
     nodes = len(avatar.skeleton)
     chain_of = np.full(nodes, -1)
     for c, chain in enumerate(rig.chains):
@@ -60,7 +61,7 @@ def surfaces(avatar: Avatar, rig: HairRig, hidden=()) -> Surfaces:
     for k, part in enumerate(avatar.parts):
         material = avatar.materials[part.material] if part.material >= 0 else None
         unseen = material is not None and material.alpha_mode == "BLEND" and material.base_color[3] < SEEN
-        if k in hidden or unseen or not len(part.triangles):
+        if k in hidden or k in avatar.hidden or unseen or not len(part.triangles):
             continue
         joints = avatar.skins[part.skin].joints[part.joints]
         owner = joints[np.arange(len(joints)), part.weights.argmax(axis=1)]

@@ -30,8 +30,9 @@ def fit_colliders(avatar: Avatar, rig: HairRig | None = None, *, hidden=()) -> H
 
     Authored colliders are grown or shrunk; capsules are added where the body is not covered. Chains that cannot reach
     the trunk, such as bangs, and chains that the head does not carry keep their colliders and radii. `hidden` are
-    indices of mesh parts that are not shown. `fit` of the result reports; `restored` is the rig as it was. Where bones
-    or geometry are missing the author's settings stay, and the report says so.
+    indices of mesh parts that are not shown; what the file itself hides is left out, too. `fit` of the result reports;
+    `restored` is the rig as it was. Where bones or geometry are missing the author's settings stay, and the report
+    says so.
     """
     rig = avatar.hair if rig is None else rig
     avatar = owner(avatar, rig)
@@ -64,6 +65,8 @@ def fit_colliders(avatar: Avatar, rig: HairRig | None = None, *, hidden=()) -> H
         else:
             radii[place[b]] = (authored.radius, one.radius)
             lines.append(f"{authored.name}: radius {authored.radius:.4g} becomes {one.radius:.4g}")
+    for part, why in avatar.hidden.items():
+        lines.append(f"mesh {avatar.parts[part].name!r}, part {part}: not shown ({why}); nothing is measured on it")
     chains = []
     for c, chain in enumerate(original.chains):
         if c not in chosen:

@@ -7,18 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..avatar.description import Avatar
-from ..hair import Collider
+from .glass import collider_mesh, strips
 
 SIDES = 6  # of a chain's tube
-RINGS = 10  # of a collider's half sphere
-ROUND = 20  # corners of a collider's ring
 TUBE = 0.0028  # metres, radius of a chain's tube; chosen for looks
 TUBE_PIXELS = 1.5  # radius at least, so that chains are seen from afar
 KNOT = 1.9  # radius of a joint, times the tube's
 ROOT_COLOR = np.array([0.18, 0.02, 0.55])  # linear; strands run from violet at the root ...
 TIP_COLOR = np.array([1.0, 0.45, 0.02])  # ... to orange at the tip
-COLLIDER_COLOR = np.array([0.03, 0.45, 0.42, 0.85])  # linear and opacity
-PLANE_SIZE = 0.5  # metres, half side of the square that stands for a plane
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +50,11 @@ def overlay(scene, chains: bool = True, colliders: bool = True, tube: float = TU
     `tube` is the radius of a chain in metres.
     """
     shapes = []
-    for avatar, worlds in zip(scene.avatars, scene.worlds, strict=True):
+    for avatar, worlds, offset in zip(scene.avatars, scene.worlds, scene.offsets, strict=True):
         if colliders:
-            shapes += [_collider(c, worlds[c.node]) for c in avatar.hair.colliders]
+            root = np.eye(4)
+            root[:3, 3] = offset
+            shapes += [collider_mesh(c, root if c.node < 0 else worlds[c.node]) for c in avatar.hair.colliders]
     split = sum(len(s[3]) for s in shapes)
     for avatar, worlds in zip(scene.avatars, scene.worlds, strict=True):
         if chains and avatar.hair.chains:
@@ -104,60 +102,6 @@ def _tubes(starts: np.ndarray, ends: np.ndarray, along: np.ndarray, tube: float)
         rgba = np.concatenate([color, np.ones((len(color), 1))], axis=1)
         colors.append(np.repeat(rgba[:, None], SIDES, axis=1))
     stacked = [np.stack(x, axis=1).reshape(-1, np.shape(x)[-1]) for x in (points, normals, colors)]
-    one = _strips(len(rings), SIDES)
+    one = strips(len(rings), SIDES)
     offsets = np.arange(len(starts)) * (len(rings) * SIDES)
     return (*stacked, (one[None] + offsets[:, None, None]).reshape(-1, 3))
-
-
-def _strips(rings: int, corners: int) -> np.ndarray:
-    """(T, 3) triangles between neighbouring rings of equal corner count."""
-    r, k = np.meshgrid(np.arange(rings - 1), np.arange(corners), indexing="ij")
-    a, b = (r * corners + k).ravel(), (r * corners + (k + 1) % corners).ravel()
-    return np.concatenate([np.stack([a, b, a + corners], 1), np.stack([b, b + corners, a + corners], 1)])
-
-
-def _collider(collider: Collider, world: np.ndarray):
-    """A sphere, capsule or plane in world space."""
-    linear = world[:3, :3]
-    start = linear @ collider.offset + world[:3, 3]
-    if collider.shape == "plane":
-        return _plane(start, linear @ collider.normal)
-    end = start if collider.tail is None else linear @ collider.tail + world[:3, 3]
-    radius = collider.radius * np.cbrt(abs(np.linalg.det(linear)))
-    axis = end - start
-    length = np.linalg.norm(axis)
-    axis = axis / length if length > 1e-9 else np.array([0.0, 1.0, 0.0])
-    side = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-    side /= np.linalg.norm(side)
-    frame = np.stack([side, axis, np.cross(side, axis)], axis=1)
-    lower = np.linspace(-0.5 * np.pi, 0.0, RINGS)
-    pitch = np.concatenate([lower, lower + 0.5 * np.pi])
-    turn = 2 * np.pi * np.arange(ROUND) / ROUND
-    unit = np.stack(
-        [
-            np.cos(pitch)[:, None] * np.cos(turn),
-            np.repeat(np.sin(pitch)[:, None], ROUND, axis=1),
-            np.cos(pitch)[:, None] * np.sin(turn),
-        ],
-        axis=-1,
-    )
-    normals = (unit @ frame.T).reshape(-1, 3)
-    centres = np.repeat(np.stack([start] * RINGS + [end] * RINGS), ROUND, axis=0)
-    colors = np.repeat(COLLIDER_COLOR[None], len(normals), axis=0)
-    return centres + radius * normals, normals, colors, _strips(2 * RINGS, ROUND)
-
-
-def _plane(point: np.ndarray, normal: np.ndarray):
-    """A square that stands for a plane."""
-    normal = normal / np.linalg.norm(normal)
-    side = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-    side /= np.linalg.norm(side)
-    other = np.cross(normal, side)
-    corners = [point + PLANE_SIZE * (a * side + b * other) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
-    # Tilted normals at the corners, so that the square is seen as glass with a rim.
-    return (
-        np.array(corners),
-        np.repeat(normal[None], 4, 0),
-        np.repeat(COLLIDER_COLOR[None], 4, 0),
-        np.array([[0, 1, 2], [0, 2, 3]]),
-    )
