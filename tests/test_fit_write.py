@@ -7,6 +7,7 @@ import json
 import shutil
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,10 @@ from taichi_hair.avatar.errors import AssetError
 from taichi_hair.avatar.samples import sample
 from taichi_hair.avatar.saving import save
 from taichi_hair.avatar.skinning import skin_vertices
+from taichi_hair.hair import Collider
 from taichi_hair.motion.turn import HeadTurn
 from taichi_hair.rig.fit import fit_hair
+from taichi_hair.rig.floor import with_floor
 from taichi_hair.rig.write import rig_bytes, write_rig
 from taichi_hair.sim.crowd import Crowd
 
@@ -112,9 +115,53 @@ def test_refuses_what_it_cannot_write(tmp_path, assets, fitted):
     with pytest.raises(AssetError, match="file name"):
         write_rig(fitted[1], tmp_path / "a.obj")
     godette = load(assets / "godette" / "Godette_vrm_v4.vrm")
-    rig = fit_hair(godette, "FaceMesh", joints=2, chains="auto", refine=False)
-    with pytest.raises(AssetError, match=r"VRM 0\.x"):
+    rig = with_floor(godette, fit_hair(godette, "BodyMesh", joints=2, chains="auto", refine=False))
+    with pytest.raises(AssetError, match=r"floor.*a plane.*balls and capsules"):
         rig_bytes(rig)
+
+
+@pytest.mark.parametrize("mesh", ["FaceMesh", "BodyMesh"])
+def test_a_vrm_0_file_stays_one_and_holds_the_chains_as_bone_groups(assets, mesh):
+    godette = load(assets / "godette" / "Godette_vrm_v4.vrm")
+    rig = fit_hair(godette, mesh, joints=3, chains="auto", refine=False)
+    again = load_bytes(rig_bytes(rig), "old.vrm")
+    assert again.vrm == "0.x" and not [w for w in again.warnings if w not in godette.warnings]
+    assert again.skeleton.names == rig.avatar.skeleton.names
+    for index in range(len(godette.parts)):
+        assert np.abs(skin_vertices(again, index) - skin_vertices(godette, index)).max() < 1e-6
+    by_root = {int(c.joints[0]): c for c in again.hair.chains}
+    assert len(by_root) == len(rig.chains) and rig.fitted
+    for number, mine in enumerate(rig.chains):
+        theirs = by_root[int(mine.joints[0])]
+        count = len(mine)
+        assert theirs.joints[:count].tolist() == mine.joints.tolist()
+        assert len(theirs) == count + (number in rig.fitted)  # the end swings too: UniVRM makes it 7 cm long
+        assert np.allclose(theirs.tails[:count], mine.tails, atol=1e-6)
+        assert np.allclose(theirs.stiffness, mine.stiffness.mean()) and np.allclose(theirs.drag, mine.drag.mean())
+        assert np.allclose(theirs.gravity_dir, mine.gravity_dir.mean(axis=0))
+        assert [again.hair.colliders[b].radius for b in theirs.colliders] == [
+            rig.colliders[b].radius for b in mine.colliders
+        ]
+    old = content_of(rig_bytes(rig))["extensions"]["VRM"]
+    assert {k: v for k, v in old.items() if k != "secondaryAnimation"} == {
+        k: v for k, v in godette.document.json["extensions"]["VRM"].items() if k != "secondaryAnimation"
+    }
+
+
+def test_colliders_that_vrm_0_has_not_become_balls(assets):
+    godette = load(assets / "godette" / "Godette_vrm_v4.vrm")
+    rig = fit_hair(godette, "BodyMesh", joints=3, chains="auto", refine=False)
+    node = godette.humanoid["chest"]
+    bar = Collider("bar", node, "capsule", np.zeros(3), 0.08, tail=np.array([0.0, 0.24, 0.0]))
+    place = len(rig.colliders)
+    grown = tuple(replace(c, colliders=(place,)) for c in rig.chains)
+    again = load_bytes(rig_bytes(replace(rig, chains=grown, colliders=(*rig.colliders, bar))), "old.vrm")
+    new = again.hair.colliders[place:]
+    # 0.24 m in steps of at most 0.75 * 0.08: five balls, 6 cm apart.
+    assert [c.shape for c in new] == ["sphere"] * 5 and {c.node for c in new} == {node}
+    assert np.allclose([c.offset for c in new], [[0.0, 0.06 * k, 0.0] for k in range(5)])
+    fitted = [c for c in again.hair.chains if int(c.joints[0]) >= len(godette.skeleton)]
+    assert all(c.colliders == tuple(range(place, place + 5)) for c in fitted) and fitted
 
 
 def test_save_says_how_to_write_a_fitted_avatar(tmp_path, fitted):

@@ -15,6 +15,7 @@ from ..avatar.gltf import glb_bytes, write_whole
 from ..avatar.saving import to_bytes, with_members
 from ..avatar.spring_members import spring_members
 from .fitted import FittedRig
+from .secondary_members import secondary_members
 
 CHANGED = ("nodes", "meshes", "skins", "materials", "scenes", "accessors", "bufferViews")
 FLOAT, BYTE, SHORT, WORD = 5126, 5121, 5123, 5125
@@ -32,20 +33,18 @@ def write_rig(rig: FittedRig, path) -> Path:
 
 def rig_bytes(rig: FittedRig) -> bytes:
     """The GLB of a fitted avatar: the file it was fitted to with what the fit added, every other byte of its JSON and
-    of its binary chunk as it was."""
+    of its binary chunk as it was. A VRM 0.x file stays one: its chains become bone groups."""
     base, avatar = rig.base, rig.avatar
     if base.document is None:
         raise AssetError(base.name, "avatar", "an avatar that was not read from a file", "one that was")
-    if base.vrm == "0.x":
-        where = "VRM.secondaryAnimation"
-        raise AssetError(base.file, where, "a VRM 0.x file, which cannot hold chains of this kind", "VRM 1.0 or glTF")
     document = parse_document(to_bytes(replace(base, hair=base.document.cache.get("hair", base.hair))), base.file)
     content = copy.deepcopy(document.json)
     store = _Store(content, bytes(document.binary or b""))
     _nodes(content, base, avatar)
     _meshes(content, store, base, avatar)
     _added(content, store, base, avatar)
-    springs = spring_members(content, rig, store.view)
+    old = base.vrm == "0.x"
+    springs = secondary_members(content, rig) if old else spring_members(content, rig, store.view)
     changed = {key: content[key] for key in CHANGED if content.get(key) != document.json.get(key)} | springs
     changed["buffers"] = store.buffers()
     return glb_bytes(with_members(document.json_text, changed), store.data)
