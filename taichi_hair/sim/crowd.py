@@ -26,6 +26,7 @@ from .solvers.kinds import CONTACTS, SOLVERS
 from .solvers.step import carry_frozen, run_frame, run_phases
 from .start import give_back, placements, release, start
 from .storage import shared_storage, write_columns
+from .tables import Tables
 from .ticks import Clock, Step
 
 log = logging.getLogger("taichi_hair")
@@ -76,10 +77,12 @@ class Crowd(Levels, Readers):
         self._families = Roster(2)  # FAMILY_START and FAMILY_SIZE of every chain family that is simulated
         self._frozen = Roster(2)  # families that are only carried
         self._playing = Playing(self._storage, self.clock)
+        self._tables = Tables(self._storage, self._playing.store)
+        self._playing.forget = self._tables.forget
         self._budget: Budget | None = None
         self._frame_ms = 0.0  # host time of the last frame, the device's included
         self._next = 0
-        weakref.finalize(self, release, self._storage, self._playing, self._members, self._kinds)
+        weakref.finalize(self, release, self._storage, self._playing, self._tables, self._members, self._kinds)
 
     @property
     def time(self) -> float:
@@ -141,6 +144,7 @@ class Crowd(Levels, Readers):
         for i in self._wanted(ids):
             member = self._members.pop(i)
             self._rest(i)
+            self._tables.unseat([member])
             self._playing.uncast(i, member)
             self._playing.rushed.pop(i, None)
             give_back(self._storage, member)
@@ -150,6 +154,8 @@ class Crowd(Levels, Readers):
     ) -> None:
         """Other motions from now on; hair is carried over rigidly. `phase` and `speed` as in `add`."""
         wanted = self._wanted(ids)
+        posed = [i for i in wanted if self._members[i].seat >= 0]
+        self.set_level(posed, "full")
         before = [self._members[i].before(self.clock.ticks) for i in wanted]
         self._playing.cast({i: self._members[i] for i in wanted}, motion, phase, speed)
         for i, last in zip(wanted, before, strict=True):
@@ -158,8 +164,9 @@ class Crowd(Levels, Readers):
             member.keep(last)
             anchors = member.anchor + np.arange(member.kind.constants.anchors)
             write_columns(self._storage.state.attach, last.rotation[0].T, anchors)
-        self._settle([self._members[i] for i in wanted])
+        self._settle(wanted)
         self._tell(wanted)
+        self.set_level([i for i in posed if self._members[i].clip is not None], "lut")
 
     def pause(self, ids=None) -> None:
         """Let time stand still for members: body and hair."""
@@ -222,11 +229,13 @@ class Crowd(Levels, Readers):
         if worlds.shape != wanted:
             raise ValueError(f"drive: worlds have shape {worlds.shape}, wanted {wanted}")
         if m.clip is not None or m.track is not None:
+            if m.seat >= 0:
+                self.set_level(i, "full")
             m.keep(m.before(self.clock.ticks))
             m.teleported = m.teleported or m.told_to_jump == self.clock.ticks
             self._playing.uncast(i, m)
             self._playing.hosted[i] = m
-            self._settle([m])
+            self._settle([i])
         m.drive(worlds)
 
     def advance(self, dt: float) -> Step:
@@ -266,6 +275,7 @@ class Crowd(Levels, Readers):
     def _launch(self, tick: int, ticks: int, left: int, between: bool) -> None:
         """Run ticks after crowd tick `tick`, or only what fast members owe `between` two of the crowd's."""
         store = self._storage
+        self._tables.launch(ticks, self.clock.tick, between)
         if not self._families.count + self._frozen.count:
             return
         self._playing.launch(tick, ticks, left, between)

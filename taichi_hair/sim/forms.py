@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import rotations
+from .layout import ONE
 from .member import Kind, Member
-from .shown import SHAPE_ROWS, shape_of_full, shape_of_reduced, take_shape
+from .shown import SHAPE_ROWS, fade_shape, shape_of_full, shape_of_reduced, take_shape
 from .solvers.kinds import ROD
-from .storage import Storage, write_columns
+from .storage import Storage, read, write_columns
+
+FADE = 0.4  # seconds, chosen: a change of that length is taken for a movement of the hair
 
 
 def _slots(members: list[Member]) -> np.ndarray:
@@ -32,33 +36,81 @@ def tell_attach(storage: Storage, members: list[Member]) -> None:
         write_columns(storage.state.attach, np.concatenate([m.before(0).rotation[0] for m in hosted]).T, columns)
 
 
-def shapes(storage: Storage, members: list[Member], out=None):
-    """(M, S, SHAPE_ROWS) f32 shapes of members of one kind that run the same; into a device array where one is given,
-    with its rows in the order of the members."""
+def shapes(storage: Storage, tables, members: list[Member], out=None):
+    """(M, S, SHAPE_ROWS) f32 shapes of members of one kind that run alike; into a device array where one is given, with
+    its rows in the order of the members and no velocities of those that a table poses."""
     kind, run = members[0].kind, members[0].run
-    if out is None:
+    host = out is None
+    if host:
         out = np.zeros((len(members), len(kind.rig.joints), SHAPE_ROWS), dtype=np.float32)
     if not len(kind.rig.joints):
         return out
     r = run.reduction
-    if r is None:
+    if members[0].seat >= 0:
+        tables.shapes(members, _scales(members), out)
+        if host:
+            _carried(members, storage, out)
+    elif r is None:
         shape_of_full(storage.state, _slots(members), _spans(kind), out)
-        return out
-    tell_attach(storage, members)
-    links = np.stack([r.link, r.beside, r.at], axis=1).astype(np.int32)
-    parts = np.stack([r.share, r.part], axis=1).astype(np.float32)
-    shape_of_reduced(
-        storage.model,
-        storage.state,
-        _slots(members),
-        _spans(kind),
-        _scales(members),
-        links,
-        parts,
-        kind.column,
-        out,
-    )
+    else:
+        tell_attach(storage, members)
+        links = np.stack([r.link, r.beside, r.at], axis=1).astype(np.int32)
+        parts = np.stack([r.share, r.part], axis=1).astype(np.float32)
+        scales = _scales(members)
+        args = (storage.model, storage.state, _slots(members), _spans(kind), scales, links, parts, kind.column, out)
+        shape_of_reduced(*args)
+    _fade(storage, members, out)
     return out
+
+
+def _carried(members: list[Member], storage: Storage, out: np.ndarray) -> None:
+    """Velocities and ways of hair that goes with its head rigidly, metres a second and metres in a tick."""
+    kind = members[0].kind
+    chain = np.repeat(kind.constants.chain_anchor, kind.rig.spans[:, 1])
+    for k, m in enumerate(members):
+        f, i = m.clip.frames, m.phase // ONE
+        rate = m.clip.rate * (m.speed / ONE) * (m.time_scale / ONE)
+        turn = m.placement[:3, :3]
+        step = (f.position[i + 1] - f.position[i]) @ turn.T
+        spin = rotations.multiply(f.rotation[i + 1], rotations.inverse(f.rotation[i]))
+        spin = np.where(spin[:, 3:] < 0.0, -spin, spin)
+        spin = 2.0 * rotations.rotate(rotations.from_matrix(turn), spin[:, :3])
+        v = (step[chain] + np.cross(spin[chain], out[k, :, :3])) * rate
+        out[k, :, 3:6] = v
+        out[k, :, 6:9] = v * m.stride / m.clip.rate
+
+
+def start_fade(storage: Storage, tables, members: list[Member], seen: np.ndarray) -> None:
+    """What members show goes over from `seen` to what their level shows, within FADE seconds."""
+    for m in members:
+        m.fade = None
+    kind = members[0].kind
+    if not len(kind.rig.joints):
+        return
+    off = seen[..., :3] - shapes(storage, tables, members)[..., :3]
+    columns = np.add.outer([m.anchor for m in members], np.arange(kind.constants.anchors)).ravel()
+    attach = read(storage.state.attach, columns, 0, 4).T.reshape(len(members), -1, 4)
+    chain = np.repeat(kind.constants.chain_anchor, kind.rig.spans[:, 1])
+    back = rotations.rotate(rotations.inverse(attach[:, chain]), off).astype(np.float32)
+    for m, offset in zip(members, back, strict=True):
+        m.fade = (offset, m.since)
+
+
+def _fade(storage: Storage, members: list[Member], out) -> None:
+    """Let shapes keep a part of what was shown before their level changed."""
+    places, offsets = [], []
+    for k, m in enumerate(members):
+        if m.fade is not None:
+            t = (m.since - m.fade[1]) * m.run.seconds / (FADE * m.stride)
+            if t >= 1.0:
+                m.fade = None
+                continue
+            places.append(k)
+            offsets.append(m.fade[0] * (1.0 - t * t * (3.0 - 2.0 * t)))
+    if places:
+        slots = _slots([members[k] for k in places])
+        offsets = np.array(offsets, dtype=np.float32)
+        fade_shape(storage.state, slots, np.array(places, dtype=np.int32), _spans(members[0].kind), offsets, out)
 
 
 def change(storage: Storage, members: list[Member], run: Kind, solver: int, shape: np.ndarray) -> None:

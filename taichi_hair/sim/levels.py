@@ -8,12 +8,13 @@ from ..avatar.avatar import Avatar
 from ..hair import HairRig
 from . import layout as row
 from .constants import build
-from .forms import change, shapes
+from .forms import change, shapes, start_fade
 from .launch import collider_sizes
 from .lod import DISTANCES, LEVELS, Budget, by_distance, screen_size
 from .member import Kind, Member
 from .reduction import reduction
 from .solvers.kinds import SOLVERS
+from .solvers.lut import PoseTable
 from .storage import write_columns
 
 
@@ -35,8 +36,8 @@ class Levels:
         self._tell(wanted)
 
     def set_level(self, ids, level: str) -> None:
-        """Level of detail: "full", "reduced" (at most 5 joints a chain), "half" (the same at half as many ticks),
-        "frozen" (rigid with the head) or "culled" (nothing).
+        """Level of detail: "full", "reduced" (at most 5 joints a chain), "half" (the same at half as many ticks), "lut"
+        (posed by a table, see `use_table`), "frozen" (rigid with the head) or "culled" (nothing).
 
         The hair goes on from where it is shown: no level has a shape of its own to jump to.
         """
@@ -45,28 +46,45 @@ class Levels:
         changed = [i for i in self._wanted(ids) if self._members[i].level != level]
         for i in changed:
             self._check_level(i, level)
+        if level != "culled":
+            self.set_visible(changed, True)
         for i in changed:
             m = self._members[i]
             m.count(self.clock.ticks)
             m.level = level
-            frozen, m.frozen = m.frozen, level == "frozen"
-            if frozen != m.frozen and not m.hidden:
-                self._rest(i)
-                self._simulate(i, m)
-        self._settle([self._members[i] for i in changed])
+            m.frozen = level == "frozen"
+        self._settle(changed)
         self._tell(changed)
-        self.set_visible(changed, level != "culled")
+        if level == "culled":
+            self.set_visible(changed, False)
+
+    def use_table(self, avatar: Avatar, table: PoseTable, rig: HairRig | None = None) -> None:
+        """The pose table of an avatar's hair; with one, its members that play a clip can have the level "lut"."""
+        kind = self._kind(avatar, avatar.hair if rig is None else rig)
+        posed = [i for i, m in self._members.items() if m.kind is kind and m.level == "lut"]
+        self.set_level(posed, "full")
+        self._tables.add(kind, table)
+        self.set_level(posed, "lut")
 
     def _check_level(self, i: int, level: str) -> None:
         """Say why a member cannot have a level, where it cannot."""
         if level in ("reduced", "half") and self.solver == "spring-bone":
             raise ValueError(f"level: {level} would be another motion under spring-bone, wanted full or frozen")
+        m = self._members[i]
+        if level == "lut" and (id(m.kind.avatar), id(m.kind.rig)) not in self._tables.styles:
+            raise ValueError(f"level: {m.kind.avatar.name} has no pose table, wanted one by use_table before lut")
+        if level == "lut" and m.clip is None:
+            raise ValueError(f"level: lut needs a clip on the device, the body of member {i} is not there")
 
     def _allowed(self, ids: list[int]) -> np.ndarray:
         """(M, LEVELS) which levels members can have."""
         out = np.ones((len(ids), len(LEVELS)), dtype=bool)
         if self.solver == "spring-bone":
             out[:, [LEVELS.index("reduced"), LEVELS.index("half")]] = False
+        styles, lut = self._tables.styles, LEVELS.index("lut")
+        for k, i in enumerate(ids):
+            m = self._members[i]
+            out[k, lut] = m.clip is not None and (id(m.kind.avatar), id(m.kind.rig)) in styles
         return out
 
     def look_from(self, eye: np.ndarray, *, limits=DISTANCES) -> None:
@@ -108,11 +126,12 @@ class Levels:
             if reduced and fewer is None:
                 return self._kind(avatar, rig, stride)
             runs = rig if fewer is None else fewer.rig
+            h = self.clock.tick * stride
             c = build(
                 avatar.skeleton,
                 runs,
                 solver=SOLVERS[self.solver],
-                h=self.clock.tick * stride,
+                h=h,
                 ticks=stride,
                 sag_free=self.sag_free,
                 keep_overlap=self.keep_overlap,
@@ -125,7 +144,7 @@ class Levels:
             for chain, anchor in zip(rig.chains, c.chain_anchor, strict=True):
                 centered[anchor] = chain.center >= 0
             sizes = collider_sizes(rig.colliders)
-            self._kinds[key] = Kind(avatar, runs, c, column, centered, sizes, stride, fewer)
+            self._kinds[key] = Kind(avatar, runs, c, column, centered, sizes, stride, h, fewer)
         return self._kinds[key]
 
     def _fewer(self, avatar: Avatar, rig: HairRig):
@@ -135,24 +154,49 @@ class Levels:
                 return kind.reduction
         return reduction(avatar.skeleton, rig)
 
-    def _settle(self, members: list[Member]) -> None:
+    def _settle(self, ids: list[int]) -> None:
         """Let members run what their level asks for; their hair goes on from where it is shown."""
-        groups: dict[tuple, tuple[Kind, list[Member]]] = {}
-        for m in members:
-            reduced = m.level in ("reduced", "half")
-            stride = 2 if m.level == "half" and m.clip is not None else 1
+        groups: dict[tuple, tuple[Kind, list[int]]] = {}
+        for i in ids:
+            m = self._members[i]
             if m.level == "culled":
                 continue
-            if m.level == "frozen":
+            reduced = m.level in ("reduced", "half")
+            stride = 2 if m.level in ("half", "lut") and m.clip is not None else 1
+            if m.level == "frozen" and m.seat < 0:
                 reduced, stride = m.run.reduction is not None, m.run.stride if m.clip is not None else 1
             run = self._kind(m.kind.avatar, m.kind.rig, stride, reduced)
-            if run is not m.run:
-                groups.setdefault((id(m.run), id(run)), (run, []))[1].append(m)
-        for run, group in groups.values():
-            if run.reduction is group[0].run.reduction:
-                self._renamed(group, run)
-            else:
-                change(self._storage, group, run, SOLVERS[self.solver], shapes(self._storage, group))
+            groups.setdefault((id(m.run), id(run), m.seat >= 0, m.level == "lut"), (run, []))[1].append(i)
+        for (before, after, posed, to_be_posed), (run, group) in groups.items():
+            members = [self._members[i] for i in group]
+            if (before, posed) != (after, to_be_posed):
+                if run.reduction is members[0].run.reduction and not posed and not to_be_posed:
+                    self._renamed(members, run)
+                else:
+                    self._over(members, run, posed, to_be_posed)
+            for i, m in zip(group, members, strict=True):
+                if not m.hidden:
+                    self._rest(i)
+                    self._simulate(i, m)
+            if to_be_posed and not posed:
+                self._tables.launch(0, self.clock.tick, False)
+                start_fade(self._storage, self._tables, members, self._seen)
+                for m in members:
+                    if m.told_to_jump == self.clock.ticks:
+                        m.fade = None  # it was not seen before
+
+    def _over(self, members: list[Member], run: Kind, posed: bool, to_be_posed: bool) -> None:
+        """From one form to another: what is shown now is where they go on."""
+        self._seen = shapes(self._storage, self._tables, members)
+        for m in members:
+            m.fade = None
+        if posed:
+            self._tables.unseat(members)
+        change(self._storage, members, run, SOLVERS[self.solver], self._seen)
+        if to_be_posed:
+            self._tables.seat(members)
+        elif run.reduction is not None:
+            start_fade(self._storage, self._tables, members, self._seen)
 
     def _renamed(self, members: list[Member], run: Kind) -> None:
         """The same joints under other constants."""
@@ -164,6 +208,9 @@ class Levels:
 
     def _simulate(self, i: int, m: Member) -> None:
         c = m.kind.constants
+        if m.seat >= 0:
+            self._tables.active.add(i, np.array([[m.seat]]))
+            return
         if len(c.sizes):
             first = m.slot + np.cumsum(c.sizes) - c.sizes
             (self._frozen if m.frozen else self._families).add(i, np.stack([first, c.sizes]))
@@ -172,4 +219,5 @@ class Levels:
     def _rest(self, i: int) -> None:
         self._families.remove(i)
         self._frozen.remove(i)
+        self._tables.active.remove(i)
         self._playing.active.remove(i)

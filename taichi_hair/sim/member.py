@@ -27,6 +27,7 @@ class Kind:
     centered: np.ndarray  # (A,) anchors with a centre
     sizes: ColliderSizes
     stride: int = 1  # ticks of the crowd that are one of this kind
+    seconds: float = 1.0 / 120.0  # of one tick of this kind
     reduction: Reduction | None = None  # where `rig` is a reduced one
 
 
@@ -51,6 +52,8 @@ class Member:
         self.paused_scale: int | None = None  # time scale to go on with
         self.hidden = self.frozen = False
         self.level = "full"
+        self.seat = -1  # column of HairTable.seat, where a table poses it
+        self.fade: tuple[np.ndarray, int] | None = None  # (S, 3) way to what was shown at a tick, in attach frames
         self.track: Track | None = None
         self.start_tick = 0  # tick of the crowd at which the track's time is 0
         self._before: Frames | None = None

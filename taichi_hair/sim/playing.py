@@ -31,10 +31,11 @@ class Playing:
         self.rushed: dict[int, Member] = {}  # those whose time runs faster than the crowd's
         self.baked: dict[tuple[int, int, int], Baked] = {}
         self.active = Roster(1)  # pilots that are posed
+        self.forget = lambda clip: None  # what else is kept of a clip that is gone
 
     def pose(self, i: int, m: Member) -> None:
         """Pose a member in every launch from now on."""
-        if m.clip is not None and i not in self.active:
+        if m.clip is not None and m.seat < 0 and i not in self.active:
             self.active.add(i, np.array([[m.pilot]]))
 
     def rush(self, i: int, m: Member) -> None:
@@ -108,6 +109,7 @@ class Playing:
             m.count(self.clock.ticks)
             m.clip.users -= 1
             if not m.clip.users:
+                self.forget(m.clip)
                 self.store.drop(m.clip, m.kind)
                 del self.baked[m.clip.key]
             self.store.unseat(m)

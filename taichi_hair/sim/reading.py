@@ -35,6 +35,9 @@ class Readers:
         """(M, C, 3) float64 world positions of the joint of each chain's first segment, metres."""
         members = self._same_kind(ids)
         chain_anchor = members[0].kind.constants.chain_anchor
+        posed = [m for m in members if m.seat >= 0]
+        if posed:
+            self._shown(posed)  # finds their roots too
         columns = np.add.outer([m.slot for m in members], np.arange(len(chain_anchor))).ravel()
         local = read(self._storage.state.chain, columns, row.ROOT_BEFORE, 3).T.astype(np.float64)
         return local.reshape(len(members), -1, 3) + self._playing.attach_points(members)[:, chain_anchor]
@@ -85,12 +88,12 @@ class Readers:
     def _shown(self, members: list[Member]) -> np.ndarray:
         """(M, S, SHAPE_ROWS) float64 shapes of members of one kind, whatever their levels."""
         out = np.zeros((len(members), len(members[0].kind.rig.joints), SHAPE_ROWS))
-        runs: dict[int, list[int]] = {}
+        runs: dict[tuple, list[int]] = {}
         for k, m in enumerate(members):
             m.count(self.clock.ticks)
-            runs.setdefault(id(m.run.reduction), []).append(k)
+            runs.setdefault((id(m.run.reduction), m.seat >= 0), []).append(k)
         for group in runs.values():
-            out[group] = shapes(self._storage, [members[k] for k in group])
+            out[group] = shapes(self._storage, self._tables, [members[k] for k in group])
         return out
 
     def _wanted(self, ids) -> list[int]:

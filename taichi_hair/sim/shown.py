@@ -188,3 +188,34 @@ def take_shape(
                 store3(state.joint, row.BEFORE, i, x - get3(shape, m, s, 6))
                 i += state.slot[row.STRIDE, slot]
                 k += model.span[row.JOINT_STRIDE, column + c]
+
+
+@ti.kernel
+def fade_shape(
+    state: ti.template(),
+    slots: ti.types.ndarray(),
+    places: ti.types.ndarray(),
+    spans: ti.types.ndarray(),
+    offsets: ti.types.ndarray(),
+    shape: ti.types.ndarray(),
+):
+    """Shapes moved by offsets (F, S, 3) in the frames of their attach nodes, with the lengths that they have; places
+    (F,) in the shapes, slots (F,) the first of each member."""
+    for f in range(slots.shape[0]):
+        m = places[f]
+        for c in range(spans.shape[0]):
+            slot = slots[f] + c
+            attach = load4(state.attach, 0, state.slot[row.ANCHOR, slot])
+            end = load3(state.chain, row.ROOT_BEFORE, slot)
+            plain_above = end
+            moved_above = end
+            for j in range(spans[c, 1]):
+                s = spans[c, 0] + j
+                plain = get3(shape, m, s, 0)
+                offset = ti.Vector([offsets[f, s, 0], offsets[f, s, 1], offsets[f, s, 2]])
+                moved = plain + rotate(attach, offset)
+                link = moved - moved_above
+                end += link * ((plain - plain_above).norm() / ti.max(link.norm(), 1e-12))
+                plain_above = plain
+                moved_above = moved
+                put3(shape, m, s, 0, end)

@@ -52,12 +52,14 @@ def give_back(storage: Storage, member: Member) -> None:
     pools["collider"].give(member.collider, len(member.kind.rig.colliders))
 
 
-def release(storage: Storage, playing, members: dict[int, Member], kinds: dict[tuple, Kind]) -> None:
+def release(storage: Storage, playing, tables, members: dict[int, Member], kinds: dict[tuple, Kind]) -> None:
     """What a crowd that is gone held."""
     for member in members.values():
         give_back(storage, member)
+        tables.unseat([member])
         if member.clip is not None:
             playing.store.unseat(member)
+    tables.release()
     of = {key[:2]: kind for key, kind in kinds.items()}
     for key, clip in playing.baked.items():
         playing.store.drop(clip, of[key[:2]])
