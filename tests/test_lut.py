@@ -62,6 +62,17 @@ def test_the_pose_is_that_of_the_law_within_millimetres_and_lengths_are_exact(ta
     assert np.abs(lengths - 0.05).max() < 1e-6
 
 
+def test_one_pose_alone_is_that_of_the_batch(table):
+    q = rotations.normalise(np.random.default_rng(3).normal(size=(200, 4)))
+    late = rotations.from_axis_angle([0.2, 1.0, 0.1], np.full(200, 0.4))
+    for follow in (None, late):
+        batch = table.pose(q, follow)
+        alone = [table.one(q[k], None if follow is None else follow[k]) for k in range(200)]
+        assert np.abs(batch - alone).max() < 1e-6
+    ragged = PoseTable.of(hanging(samples())[:, :9], style()[0][:2], np.array([[0, 6], [6, 3]]), style()[1][:9])
+    assert np.abs(ragged.pose(q, late) - [ragged.one(a, b) for a, b in zip(q, late, strict=True)]).max() < 1e-6
+
+
 def test_it_fits_its_bytes_and_comes_back_from_a_file(table, tmp_path):
     assert table.nbytes <= MOST_BYTES
     table.save(tmp_path / "style.npz")

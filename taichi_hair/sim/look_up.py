@@ -43,7 +43,7 @@ class HairTable:
     key: object  # f32 (4, columns): head rotation that a table is asked for, frame after frame of a clip
     seat: object  # i32 (SEAT_ROWS, seats)
     lag: object  # f32 (LAG_ROWS, seats)
-    amount: object  # f32 (SHAPES, seats)
+    amount: object  # f32 (1, SHAPES x seats), seat after seat
     active: object  # i32 (1, seats)
 
 
@@ -55,7 +55,7 @@ def table_storage(numbers: int, keys: int, seats: int) -> tuple[HairTable, Block
         key=block.field(ti.f32, 4, keys),
         seat=block.field(ti.i32, SEAT_ROWS, seats),
         lag=block.field(ti.f32, LAG_ROWS, seats),
-        amount=block.field(ti.f32, SHAPES, seats),
+        amount=block.field(ti.f32, 1, SHAPES * seats),
         active=block.field(ti.i32, 1, seats),
     )
     block.finish()
@@ -115,8 +115,13 @@ def follow(table: ti.template(), seat, q, h):
         behind = -behind
     v = ti.Vector([behind[0], behind[1], behind[2]])
     size = v.norm()
-    if size > 1e-12:
+    square = size * size
+    if size > 0.4:
         v *= 2.0 * ti.atan2(size, behind[3]) / size
+    else:  # 2 asin(x) / x, to a millionth
+        v *= 2.0 + square * (
+            1.0 / 3.0 + square * (0.15 + square * (5.0 / 56.0 + square * (35.0 / 576.0 + square * 0.06)))
+        )
     w = 2.0 * 3.141592653589793 * FREQUENCY
     spin = load3(table.lag, BALL_SPIN, seat)
     spin = (spin + h * w * w * v) / (1.0 + 2.0 * DAMPING * w * h + w * w * h * h)
@@ -127,6 +132,12 @@ def follow(table: ti.template(), seat, q, h):
     late = multiply(ti.Vector([half[0], half[1], half[2], 1.0 - 0.5 * small]), late)
     store4(table.lag, BALL, seat, late / late.norm())
     store3(table.lag, BALL_SPIN, seat, spin)
+
+
+@ti.func
+def amounts(table: ti.template(), at):
+    """How much of each shape a sample has; neighbours in memory, so that they are loaded side by side."""
+    return ti.Vector([table.number[0, at + r] for r in ti.static(range(SHAPES))])
 
 
 @ti.kernel
@@ -158,6 +169,7 @@ def look_up(
         followed = table.seat[SEAT_ANCHOR, seat]
         fresh = ti.max(table.seat[SEAT_FRESH, seat], clip.pilot[row.PILOT_JUMP, p])
         q = ti.Vector([0.0, 0.0, 0.0, 1.0])
+        ran = 0
         for _ in range(ticks):
             if paid == 1:
                 owed += clip.pilot[row.TIME_SCALE, p]
@@ -166,16 +178,19 @@ def look_up(
                 phase += clip.pilot[row.SPEED, p] * long_tick
                 if period == 0:
                     phase = ti.min(phase, last)
-                else:
+                elif phase >= period:
                     phase = phase % period
+                q = multiply(turn, mixed4(clip.anchor, row.CLIP_ATTACH, start + followed, stride, phase))
                 if fresh == 0:
-                    q = multiply(turn, mixed4(clip.anchor, row.CLIP_ATTACH, start + followed, stride, phase))
                     follow(table, seat, q, h * float(long_tick))
+                ran = 1
+        if ran == 0:
+            q = multiply(turn, mixed4(clip.anchor, row.CLIP_ATTACH, start + followed, stride, phase))
         for k in range(stride):
-            attach = multiply(turn, mixed4(clip.anchor, row.CLIP_ATTACH, start + k, stride, phase))
+            attach = q
+            if k != followed:
+                attach = multiply(turn, mixed4(clip.anchor, row.CLIP_ATTACH, start + k, stride, phase))
             store4(state.attach, 0, first + k, attach)
-            if k == followed:
-                q = attach
         if fresh > 0:
             store4(table.lag, BALL, seat, q)
             store3(table.lag, BALL_SPIN, seat, ti.Vector([0.0, 0.0, 0.0]))
@@ -183,13 +198,12 @@ def look_up(
         store4(table.lag, LATE, seat, multiply(late, ti.Vector([-q[0], -q[1], -q[2], q[3]])))
         key = table.seat[SEAT_KEY, seat]
         index, weight = corners(mixed4(table.key, 0, key, 1, phase))
-        shapes = table.seat[SEAT_SHAPES, seat]
-        index = index * shapes + table.seat[SEAT_AMOUNT, seat]
-        for r in range(shapes):
-            mixed = 0.0
-            for k in ti.static(range(4)):
-                mixed += weight[k] * table.number[0, index[k] + r]
-            table.amount[r, seat] = mixed
+        index = index * SHAPES + table.seat[SEAT_AMOUNT, seat]
+        mixed = amounts(table, index[0]) * weight[0]
+        for k in ti.static(range(1, 4)):
+            mixed += amounts(table, index[k]) * weight[k]
+        for r in ti.static(range(SHAPES)):
+            table.amount[0, seat * SHAPES + r] = mixed[r]
         clip.pilot[row.PHASE, p] = phase
         clip.pilot[row.OWED, p] = owed
         clip.pilot[row.PILOT_JUMP, p] = 0
@@ -234,7 +248,7 @@ def shape_by_table(
                 share = table.number[0, at + 3]
                 at += SEGMENT_NUMBERS
                 for r in range(shapes):
-                    a = table.amount[r, seat]
+                    a = table.amount[0, seat * SHAPES + r]
                     point += a * ti.Vector([table.number[0, at], table.number[0, at + 1], table.number[0, at + 2]])
                     at += 3
                 raw = rotate(attach, point) * scale[n, c]

@@ -12,10 +12,10 @@ from .baked import Baked, same_side
 from .look_up import SEAT_ROWS, look_up, shape_by_table, table_storage
 from .member import Kind, Member
 from .roster import Roster
-from .solvers.lut import FOLLOW, PoseTable
+from .solvers.lut import FOLLOW, SHAPES, PoseTable
 from .storage import Pool, Storage, write, write_columns
 
-SERIAL_MEMBERS = 1500  # below it, waking a second CPU thread costs more than it saves
+SERIAL_MEMBERS = 400  # below it, waking a second CPU thread costs more than it saves
 
 
 @dataclass(eq=False)
@@ -66,7 +66,9 @@ def style_numbers(kind: Kind, table: PoseTable) -> tuple[np.ndarray, int, np.nda
             segments[a : a + n, :3] = (ends - attach[:3, 3]) @ back.T
     if anchor < 0:
         raise ValueError(f"lut: the head of {avatar.name} carries no hair, wanted a chain below it for a pose table")
-    return np.concatenate([table.amounts.ravel(), segments.ravel()]), anchor, pivots
+    amounts = np.zeros((len(table.amounts), SHAPES))
+    amounts[:, :shapes] = table.amounts
+    return np.concatenate([amounts.ravel(), segments.ravel()]), anchor, pivots
 
 
 def keys(kind: Kind, clip: Baked) -> np.ndarray:
@@ -128,7 +130,7 @@ class TableStore:
         seats = np.zeros((SEAT_ROWS, len(members)), dtype=np.int32)
         for k, m in enumerate(members):
             m.seat = self.pools["seat"].take(1)
-            amounts = style.table.amounts.size
+            amounts = SHAPES * len(style.table.amounts)
             seats[:, k] = (
                 m.pilot,
                 key[id(m.clip)],

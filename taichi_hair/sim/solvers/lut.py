@@ -8,7 +8,8 @@ rotations is a few shapes mixed: the table keeps how much of each (the principal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ class PoseTable:
     @property
     def nbytes(self) -> int:
         """Bytes of the table."""
-        return sum(np.asarray(v).nbytes for v in vars(self).values())
+        return sum(getattr(self, f.name).nbytes for f in fields(self))
 
     @staticmethod
     def of(poses: np.ndarray, roots: np.ndarray, spans: np.ndarray, rest: np.ndarray) -> PoseTable:
@@ -109,6 +110,36 @@ class PoseTable:
             points = points + along[:, None] * (rotations.rotate(follow[:, None], points) - points)
         return self._exact(points)
 
+    def one(self, q, follow: np.ndarray | None = None) -> np.ndarray:
+        """(S, 3) f32 the pose for a single head rotation (4,), as `pose` has it, without the overhead of a batch."""
+        b = self._single
+        index, weights = _corners(*q)
+        amount = weights.dot(b.amounts.take(index, axis=0))
+        if follow is None:
+            links = amount.dot(b.link_shapes)
+        else:
+            amount.dot(b.shapes, out=b.points_flat)
+            moved = b.points_rows.dot(b.turn(follow))
+            moved *= b.along
+            moved += b.points_rows
+            moved = moved.reshape(b.points.shape)
+            links = moved[:, 1:] - moved[:, :-1]
+        rows = links.reshape(-1, 3)
+        size = (rows * rows).dot(b.ones)
+        if b.guarded:
+            size += b.tiny
+        np.sqrt(size, out=size)
+        np.divide(b.lengths, size, out=size)
+        rows *= size[:, None]
+        chains = rows.reshape(b.chains)
+        np.add.accumulate(chains, axis=1, out=chains)
+        chains += b.roots
+        return rows if b.even else chains[b.there]
+
+    @cached_property
+    def _single(self) -> _Single:
+        return _Single(self)
+
     def _exact(self, points: np.ndarray) -> np.ndarray:
         """The same with every segment at its length, root to tip, all chains of equal depth at once."""
         out = np.empty(points.shape, dtype=np.float32)
@@ -124,7 +155,8 @@ class PoseTable:
 
     def save(self, path) -> None:
         """Write a .npz file that another table can stand in for."""
-        np.savez_compressed(path, format=FORMAT, shape=np.array(SHAPE), **vars(self))
+        numbers = {f.name: getattr(self, f.name) for f in fields(self)}
+        np.savez_compressed(path, format=FORMAT, shape=np.array(SHAPE), **numbers)
 
     @staticmethod
     def load(path) -> PoseTable:
@@ -135,6 +167,75 @@ class PoseTable:
             if "format" not in file or int(file["format"]) != FORMAT or found != SHAPE:
                 raise ValueError(f"{path}: not a pose table of format {FORMAT} with samples {SHAPE}, found {found}")
             return PoseTable(**{name: file[name] for name in PoseTable.__dataclass_fields__})
+
+
+class _Single:
+    """A table laid out for one pose at a time: chains side by side, filled up to the longest, the root before each."""
+
+    def __init__(self, table: PoseTable) -> None:
+        count, most = len(table.spans), int(table.spans[:, 1].max())
+        place = np.minimum(np.arange(most), table.spans[:, 1:] - 1) + table.spans[:, :1]  # the last one stays
+        self.there = np.arange(most) < table.spans[:, 1:]
+        self.even = bool(self.there.all())
+        self.roots = table.roots[:, None]
+        ones = np.ones((len(table.amounts), 1), dtype=np.float32)  # mixes the mean in
+        self.amounts = np.concatenate([table.amounts, ones], axis=1)
+        shapes = np.zeros((len(table.shapes) + 1, count, most + 1, 3), dtype=np.float32)
+        shapes[:-1, :, 1:] = table.shapes[:, place]
+        shapes[-1] = np.concatenate([self.roots, table.mean[place]], axis=1)
+        self.shapes = shapes.reshape(len(shapes), -1)
+        self.link_shapes = np.diff(shapes, axis=2).reshape(len(shapes), -1)
+        self.lengths = np.where(self.there, table.lengths[place], np.float32(0.0)).ravel()
+        self.guarded = bool(self.lengths.min() < 1e-9)
+        along = np.zeros((count, most + 1), dtype=np.float32)
+        along[:, 1:] = np.where(self.there, FOLLOW * np.arange(1, most + 1) / table.spans[:, 1:], FOLLOW)
+        self.along = along.reshape(-1, 1)
+        self.points = np.zeros((count, most + 1, 3), dtype=np.float32)
+        self.points_rows, self.points_flat = self.points.reshape(-1, 3), self.points.ravel()
+        self.chains = (count, most, 3)
+        self.ones, self.tiny = np.ones(3, dtype=np.float32), np.float32(1e-24)
+
+    @staticmethod
+    def turn(q) -> np.ndarray:
+        """(3, 3) f32 that adds to rows what a turn by q (4,) moves them by."""
+        x, y, z, w = (float(v) for v in q)
+        return np.array(
+            (
+                (-2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)),
+                (2 * (x * y - z * w), -2 * (x * x + z * z), 2 * (y * z + x * w)),
+                (2 * (x * z + y * w), 2 * (y * z - x * w), -2 * (x * x + y * y)),
+            ),
+            dtype=np.float32,
+        )
+
+
+def _corners(x: float, y: float, z: float, w: float) -> tuple[list[int], np.ndarray]:
+    """`neighbours` of one rotation in plain numbers."""
+    ax, ay, az, aw = abs(x), abs(y), abs(z), abs(w)
+    most = max(ax, ay, az, aw)
+    if ax == most:
+        face, u = 0, (y / x, z / x, w / x)
+    elif ay == most:
+        face, u = 1, (x / y, z / y, w / y)
+    elif az == most:
+        face, u = 2, (x / z, y / z, w / z)
+    else:
+        face, u = 3, (x / w, y / w, z / w)
+    at = face * SHAPE[0] * SHAPE[1] * SHAPE[2]
+    parts = []
+    for value, n, step in zip(u, SHAPE, (SHAPE[1] * SHAPE[2], SHAPE[2], 1), strict=True):
+        place = (value + 1.0) * 0.5 * (n - 1)
+        cell = min(int(place), n - 2)
+        at += cell * step
+        parts.append((place - cell, step))
+    parts.sort(key=_part, reverse=True)
+    (p0, s0), (p1, s1), (p2, s2) = parts
+    weights = np.array((1.0 - p0, p0 - p1, p1 - p2, p2), dtype=np.float32)
+    return [at, at + s0, at + s0 + s1, at + s0 + s1 + s2], weights
+
+
+def _part(pair: tuple[float, int]) -> float:
+    return pair[0]
 
 
 class Follower:
