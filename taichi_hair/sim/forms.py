@@ -36,20 +36,19 @@ def tell_attach(storage: Storage, members: list[Member]) -> None:
         write_columns(storage.state.attach, np.concatenate([m.before(0).rotation[0] for m in hosted]).T, columns)
 
 
-def shapes(storage: Storage, tables, members: list[Member], out=None):
+def shapes(storage: Storage, tables, members: list[Member], out=None, *, moving: bool = True):
     """(M, S, SHAPE_ROWS) f32 shapes of members of one kind that run alike; into a device array where one is given, with
-    its rows in the order of the members and no velocities of those that a table poses."""
+    its rows in the order of the members. moving False: no velocities and ways of those that a table poses."""
     kind, run = members[0].kind, members[0].run
-    host = out is None
-    if host:
+    if out is None:
         out = np.zeros((len(members), len(kind.rig.joints), SHAPE_ROWS), dtype=np.float32)
     if not len(kind.rig.joints):
         return out
     r = run.reduction
     if members[0].seat >= 0:
         tables.shapes(members, _scales(members), out)
-        if host:
-            _carried(members, storage, out)
+        if moving:
+            _carried(members, out)
     elif r is None:
         shape_of_full(storage.state, _slots(members), _spans(kind), out)
     else:
@@ -63,21 +62,22 @@ def shapes(storage: Storage, tables, members: list[Member], out=None):
     return out
 
 
-def _carried(members: list[Member], storage: Storage, out: np.ndarray) -> None:
+def _carried(members: list[Member], out: np.ndarray) -> None:
     """Velocities and ways of hair that goes with its head rigidly, metres a second and metres in a tick."""
     kind = members[0].kind
     chain = np.repeat(kind.constants.chain_anchor, kind.rig.spans[:, 1])
-    for k, m in enumerate(members):
-        f, i = m.clip.frames, m.phase // ONE
-        rate = m.clip.rate * (m.speed / ONE) * (m.time_scale / ONE)
-        turn = m.placement[:3, :3]
-        step = (f.position[i + 1] - f.position[i]) @ turn.T
-        spin = rotations.multiply(f.rotation[i + 1], rotations.inverse(f.rotation[i]))
-        spin = np.where(spin[:, 3:] < 0.0, -spin, spin)
-        spin = 2.0 * rotations.rotate(rotations.from_matrix(turn), spin[:, :3])
-        v = (step[chain] + np.cross(spin[chain], out[k, :, :3])) * rate
-        out[k, :, 3:6] = v
-        out[k, :, 6:9] = v * m.stride / m.clip.rate
+    at = [(m.clip.frames, m.phase // ONE) for m in members]
+    step = np.array([f.position[i + 1] - f.position[i] for f, i in at])
+    after, before = np.array([f.rotation[i + 1] for f, i in at]), np.array([f.rotation[i] for f, i in at])
+    turn = np.array([m.placement[:3, :3] for m in members])
+    rate = np.array([m.clip.rate * (m.speed / ONE) * (m.time_scale / ONE) for m in members])
+    spin = rotations.multiply(after, rotations.inverse(before))
+    spin = 2.0 * np.where(spin[..., 3:] < 0.0, -spin, spin)[..., :3]
+    step = np.einsum("mij,maj->mai", turn, step)
+    spin = rotations.rotate(rotations.from_matrix(turn)[:, None], spin)
+    v = (step[:, chain] + np.cross(spin[:, chain], out[..., :3])) * rate[:, None, None]
+    out[..., 3:6] = v
+    out[..., 6:9] = v * np.array([m.stride / m.clip.rate for m in members])[:, None, None]
 
 
 def start_fade(storage: Storage, tables, members: list[Member], seen: np.ndarray) -> None:
@@ -87,7 +87,7 @@ def start_fade(storage: Storage, tables, members: list[Member], seen: np.ndarray
     kind = members[0].kind
     if not len(kind.rig.joints):
         return
-    off = seen[..., :3] - shapes(storage, tables, members)[..., :3]
+    off = seen[..., :3] - shapes(storage, tables, members, moving=False)[..., :3]
     columns = np.add.outer([m.anchor for m in members], np.arange(kind.constants.anchors)).ravel()
     attach = read(storage.state.attach, columns, 0, 4).T.reshape(len(members), -1, 4)
     chain = np.repeat(kind.constants.chain_anchor, kind.rig.spans[:, 1])

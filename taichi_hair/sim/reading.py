@@ -23,7 +23,7 @@ class Readers:
         """
         members = self._same_kind(ids)
         c = members[0].kind.constants
-        shown = self._shown(members)
+        shown = self._shown(members, interpolated)
         local = shown[..., :3]
         if interpolated:
             shares = np.array([m.fraction(self.clock.ticks, self.clock.fraction) for m in members])
@@ -37,7 +37,7 @@ class Readers:
         chain_anchor = members[0].kind.constants.chain_anchor
         posed = [m for m in members if m.seat >= 0]
         if posed:
-            self._shown(posed)  # finds their roots too
+            self._shown(posed, False)  # finds their roots too
         columns = np.add.outer([m.slot for m in members], np.arange(len(chain_anchor))).ravel()
         local = read(self._storage.state.chain, columns, row.ROOT_BEFORE, 3).T.astype(np.float64)
         return local.reshape(len(members), -1, 3) + self._playing.attach_points(members)[:, chain_anchor]
@@ -85,7 +85,7 @@ class Readers:
         joints = kind.rig.joints
         return [(names[joints[s]], kind.rig.colliders[b].name, deep) for s, b, deep in kind.constants.overlaps]
 
-    def _shown(self, members: list[Member]) -> np.ndarray:
+    def _shown(self, members: list[Member], moving: bool) -> np.ndarray:
         """(M, S, SHAPE_ROWS) float64 shapes of members of one kind, whatever their levels."""
         out = np.zeros((len(members), len(members[0].kind.rig.joints), SHAPE_ROWS))
         runs: dict[tuple, list[int]] = {}
@@ -93,7 +93,7 @@ class Readers:
             m.count(self.clock.ticks)
             runs.setdefault((id(m.run.reduction), m.seat >= 0), []).append(k)
         for group in runs.values():
-            out[group] = shapes(self._storage, self._tables, [members[k] for k in group])
+            out[group] = shapes(self._storage, self._tables, [members[k] for k in group], moving=moving)
         return out
 
     def _wanted(self, ids) -> list[int]:
