@@ -58,6 +58,25 @@ def _skin(
         hull[first + i] = _turn(cofactor, sign, rest_hull[v])
 
 
+@ti.kernel
+def _palette(
+    worlds: ti.types.ndarray(),
+    bones: ti.types.ndarray(),
+    inverse_bind: ti.types.ndarray(),
+    palette: ti.types.ndarray(),
+):
+    """world @ inverse bind of each copy's bones: rows of worlds (copies, N, 12), columns of palette (all bones, 12)."""
+    for m, b in ti.ndrange(worlds.shape[0], bones.shape[0]):
+        n = bones[b]
+        for r, c in ti.static(ti.ndrange(3, 4)):
+            x = 0.0
+            for k in ti.static(range(3)):
+                x += worlds[m, n, 4 * r + k] * inverse_bind[b, 4 * k + c]
+            if ti.static(c == 3):
+                x += worlds[m, n, 4 * r + 3]
+            palette[m * bones.shape[0] + b, 3 * c + r] = x
+
+
 class Skinner:
     """Skins the chosen parts of one avatar, `copies` times, into device arrays.
 
@@ -97,7 +116,7 @@ class Skinner:
         self._joints.from_numpy(joints)
         self._weights = ti.ndarray(ti.f32, weights.shape)
         self._weights.from_numpy(weights)
-        self._targets = None
+        self._targets = self._device_palette = None
 
     def palette(self, worlds: np.ndarray) -> np.ndarray:
         """(copies * bones, 12) float32 columns of world @ inverse bind; `worlds` is (N, 4, 4) or (copies, N, 4, 4)."""
@@ -120,13 +139,16 @@ class Skinner:
         for array in (points, normals, hull):
             if array.shape[0] < need:
                 raise ValueError(f"skinning {self.avatar.name}: room for {array.shape[0]} vertices, wanted {need}")
+        self._blend(self.palette(worlds), points, normals, hull, first)
+
+    def _blend(self, palette, points, normals, hull, first: int) -> None:
         _skin(
             self._rest,
             self._rest_normals,
             self._rest_hull,
             self._joints,
             self._weights,
-            self.palette(worlds),
+            palette,
             points,
             normals,
             hull,
@@ -142,6 +164,21 @@ class Skinner:
             count = self.copies * self.vertices
             self._targets = tuple(ti.Vector.ndarray(3, ti.f32, count) for _ in range(3))
         self.write(worlds, *self._targets)
+
+    def update_from(self, worlds) -> None:
+        """The same from world matrices that are on the device, (copies, N, 12) rows as `Crowd.on_device` has them:
+        vertices are then from where each copy is placed."""
+        wanted = (self.copies, len(self.avatar.skeleton), 12)
+        if tuple(worlds.shape) != wanted:
+            raise ValueError(f"skinning {self.avatar.name}: worlds have shape {tuple(worlds.shape)}, wanted {wanted}")
+        count, bones = self.copies * self.vertices, len(self._bones)
+        if self._targets is None:
+            self._targets = tuple(ti.Vector.ndarray(3, ti.f32, count) for _ in range(3))
+        if self._device_palette is None:
+            self._device_palette = ti.ndarray(ti.f32, (self.copies * bones, 12))
+        inverse_bind = np.ascontiguousarray(self._inverse_bind[:, :3].reshape(bones, 12), dtype=np.float32)
+        _palette(worlds, self._bones.astype(np.int32), inverse_bind, self._device_palette)
+        self._blend(self._device_palette, *self._targets, 0)
 
     @property
     def points(self):

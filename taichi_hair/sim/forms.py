@@ -36,29 +36,30 @@ def tell_attach(storage: Storage, members: list[Member]) -> None:
         write_columns(storage.state.attach, np.concatenate([m.before(0).rotation[0] for m in hosted]).T, columns)
 
 
-def shapes(storage: Storage, tables, members: list[Member], out=None, *, moving: bool = True):
-    """(M, S, SHAPE_ROWS) f32 shapes of members of one kind that run alike; into a device array where one is given, with
-    its rows in the order of the members. moving False: no velocities and ways of those that a table poses."""
+def shapes(storage: Storage, tables, members: list[Member], out=None, places=None, *, moving: bool = True):
+    """(M, S, SHAPE_ROWS) f32 shapes of members of one kind that run alike; into an array where one is given, at
+    `places` (M,) in it. moving False: no velocities and ways of those that a table poses."""
     kind, run = members[0].kind, members[0].run
     if out is None:
         out = np.zeros((len(members), len(kind.rig.joints), SHAPE_ROWS), dtype=np.float32)
     if not len(kind.rig.joints):
         return out
+    places = np.arange(len(members), dtype=np.int32) if places is None else np.asarray(places, dtype=np.int32)
     r = run.reduction
     if members[0].seat >= 0:
-        tables.shapes(members, _scales(members), out)
+        tables.shapes(members, places, _scales(members), out)
         if moving:
             _carried(members, out)
     elif r is None:
-        shape_of_full(storage.state, _slots(members), _spans(kind), out)
+        shape_of_full(storage.state, _slots(members), places, _spans(kind), out)
     else:
         tell_attach(storage, members)
         links = np.stack([r.link, r.beside, r.at], axis=1).astype(np.int32)
         parts = np.stack([r.share, r.part], axis=1).astype(np.float32)
         scales = _scales(members)
-        args = (storage.model, storage.state, _slots(members), _spans(kind), scales, links, parts, kind.column, out)
-        shape_of_reduced(*args)
-    _fade(storage, members, out)
+        slots, spans = _slots(members), _spans(kind)
+        shape_of_reduced(storage.model, storage.state, slots, places, spans, scales, links, parts, kind.column, out)
+    _fade(storage, members, places, out)
     return out
 
 
@@ -96,7 +97,7 @@ def start_fade(storage: Storage, tables, members: list[Member], seen: np.ndarray
         m.fade = (offset, m.since)
 
 
-def _fade(storage: Storage, members: list[Member], out) -> None:
+def _fade(storage: Storage, members: list[Member], all_places: np.ndarray, out) -> None:
     """Let shapes keep a part of what was shown before their level changed."""
     places, offsets = [], []
     for k, m in enumerate(members):
@@ -110,7 +111,7 @@ def _fade(storage: Storage, members: list[Member], out) -> None:
     if places:
         slots = _slots([members[k] for k in places])
         offsets = np.array(offsets, dtype=np.float32)
-        fade_shape(storage.state, slots, np.array(places, dtype=np.int32), _spans(members[0].kind), offsets, out)
+        fade_shape(storage.state, slots, all_places[places], _spans(members[0].kind), offsets, out)
 
 
 def change(storage: Storage, members: list[Member], run: Kind, solver: int, shape: np.ndarray) -> None:

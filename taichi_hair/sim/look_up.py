@@ -216,6 +216,7 @@ def shape_by_table(
     state: ti.template(),
     table: ti.template(),
     slots: ti.types.ndarray(),
+    places: ti.types.ndarray(),
     seats: ti.types.ndarray(),
     order: ti.types.ndarray(),
     spans: ti.types.ndarray(),
@@ -223,7 +224,8 @@ def shape_by_table(
     pivots: ti.types.ndarray(),
     shape: ti.types.ndarray(),
 ):
-    """Shapes of members that a table poses, without velocities. slots and seats (M,), order (C,) chains before those
+    """Shapes of members that a table poses, without velocities. slots, places in the shapes
+    and seats (M,), order (C,) chains before those
     that hang on them, spans (C, 2), scale (M, C), pivots (C, 3) what the lag turns about, from the attach node."""
     for n in range(slots.shape[0]):
         seat = seats[n]
@@ -262,6 +264,6 @@ def shape_by_table(
                     size = link.norm()
                 end += link * (length / ti.max(size, 1e-20))
                 store3(state.joint, row.POSITION, i, end)
-                put3(shape, n, s, 0, end)
+                put3(shape, places[n], s, 0, end)
                 i += state.slot[row.STRIDE, slot]
                 k += model.span[row.JOINT_STRIDE, m]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from . import layout as row
@@ -11,6 +13,9 @@ from .member import Member
 from .pose import apply_hair, local_rotations
 from .shown import SHAPE_ROWS
 from .storage import read
+
+if TYPE_CHECKING:
+    from .arrays import DeviceArrays
 
 
 class Readers:
@@ -77,6 +82,14 @@ class Readers:
         wanted = self._wanted(ids)
         kind = self._same_kind(ids)[0].kind
         return np.array([local_rotations(kind.avatar.skeleton, kind.rig, self.pose(i)) for i in wanted])
+
+    def on_device(self, ids=None) -> DeviceArrays:
+        """Arrays of members of one kind that stay on the device: `positions`, `rotations` and `worlds`, filled by each
+        `update`. `measure.skin.Skinner.update_from` makes skinned vertices of them. Keep it while the ids are the same.
+        """
+        from .arrays import DeviceArrays
+
+        return DeviceArrays(self, self._wanted(ids)).update()
 
     def overlaps(self, member: int) -> list[tuple[str, str, float]]:
         """(joint, collider, metres) that overlap in the rest pose; contact keeps that much allowance."""

@@ -81,19 +81,25 @@ def link_turn(model: ti.template(), state: ti.template(), c, g, attach, scale):
 
 @ti.kernel
 def shape_of_full(
-    state: ti.template(), slots: ti.types.ndarray(), spans: ti.types.ndarray(), shape: ti.types.ndarray()
+    state: ti.template(),
+    slots: ti.types.ndarray(),
+    places: ti.types.ndarray(),
+    spans: ti.types.ndarray(),
+    shape: ti.types.ndarray(),
 ):
-    """Shapes of members that run their full rig. slots (M,) first of each; spans (C, 2) of the rig's chains."""
-    for m in range(slots.shape[0]):
+    """Shapes of members that run their full rig. slots (M,) first of each, places (M,) where in the shapes they go,
+    spans (C, 2) of the rig's chains."""
+    for n in range(slots.shape[0]):
+        m = places[n]
         for c in range(spans.shape[0]):
-            i = state.slot[row.START, slots[m] + c]
+            i = state.slot[row.START, slots[n] + c]
             for j in range(spans[c, 1]):
                 s = spans[c, 0] + j
                 x = load3(state.joint, row.POSITION, i)
                 put3(shape, m, s, 0, x)
                 put3(shape, m, s, 3, load3(state.joint, row.VELOCITY, i))
                 put3(shape, m, s, 6, x - load3(state.joint, row.BEFORE, i))
-                i += state.slot[row.STRIDE, slots[m] + c]
+                i += state.slot[row.STRIDE, slots[n] + c]
 
 
 @ti.kernel
@@ -101,6 +107,7 @@ def shape_of_reduced(
     model: ti.template(),
     state: ti.template(),
     slots: ti.types.ndarray(),
+    places: ti.types.ndarray(),
     spans: ti.types.ndarray(),
     scale: ti.types.ndarray(),
     links: ti.types.ndarray(),
@@ -110,9 +117,10 @@ def shape_of_reduced(
 ):
     """The same of members that run a reduced rig. scale (M, C) of each chain's attach node; links (S, 3) and parts
     (S, 2) of the reduction: link, beside and at, share and part; full: first chain of the full kind in the model."""
-    for m in range(slots.shape[0]):
+    for n in range(slots.shape[0]):
+        m = places[n]
         for c in range(spans.shape[0]):
-            slot = slots[m] + c
+            slot = slots[n] + c
             attach = load4(state.attach, 0, state.slot[row.ANCHOR, slot])
             start = state.slot[row.START, slot]
             stride = state.slot[row.STRIDE, slot]
@@ -121,13 +129,13 @@ def shape_of_reduced(
             x = load3(state.chain, row.ROOT_BEFORE, slot)
             for j in range(spans[c, 1]):
                 s = spans[c, 0] + j
-                q = link_turn(model, state, slot, links[s, 0], attach, scale[m, c])
-                other = link_turn(model, state, slot, links[s, 1], attach, scale[m, c])
+                q = link_turn(model, state, slot, links[s, 0], attach, scale[n, c])
+                other = link_turn(model, state, slot, links[s, 1], attach, scale[n, c])
                 if q.dot(other) < 0.0:
                     other = -other
                 q = q + (other - q) * parts[s, 0]
                 q = q / ti.max(q.norm(), 1e-20)
-                x += rotate(q, rotate(attach, load3(model.joint, row.REST, k)) * scale[m, c])
+                x += rotate(q, rotate(attach, load3(model.joint, row.REST, k)) * scale[n, c])
                 put3(shape, m, s, 0, x)
                 a = start + links[s, 2] * stride
                 b = start + ti.min(links[s, 2] + 1, last) * stride

@@ -216,8 +216,8 @@ class Tables:
             serial = count < SERIAL_MEMBERS
             look_up(self.storage.state, self.clips.clip, store.table, count, ticks, h, not between, serial)
 
-    def shapes(self, members: list[Member], scales: np.ndarray, out) -> None:
-        """End points of members of one kind that a table poses, into (M, S, 9) numbers."""
+    def shapes(self, members: list[Member], places: np.ndarray, scales: np.ndarray, out) -> None:
+        """End points of members of one kind that a table poses, into (..., S, 9) numbers, at `places`."""
         kind = members[0].kind
         style = self.styles[id(kind.avatar), id(kind.rig)]
         shape_by_table(
@@ -225,6 +225,7 @@ class Tables:
             self.storage.state,
             shared_tables().table,
             np.array([m.slot for m in members], dtype=np.int32),
+            places,
             np.array([m.seat for m in members], dtype=np.int32),
             kind.constants.order.astype(np.int32),
             np.ascontiguousarray(kind.rig.spans, dtype=np.int32),
