@@ -15,7 +15,8 @@ import numpy as np
 
 FRAME = 1.0 / 60.0
 TICKS = 2  # of a frame
-SOLVERS = ("arc", "rod", "spring-bone")
+SOLVERS = ("arc", "rod", "spring-bone", "mass-spring")
+LEVELS_TIMED = ("full", "reduced", "half", "lut", "frozen")
 CHAINS, JOINTS, CAPSULES = 12, 6, 8
 HERE = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -30,32 +31,47 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} threads, {platform.system()}, Python {platform.python_version()}"
 
 
-def timed(solver: str, avatars: int, capsules: int = CAPSULES, contact: str | None = None, frames: int = 40) -> dict:
-    """One row: a crowd of turning heads, each at its own place in its clip; medians over frames of 1/60 s."""
-    from ..sim.backend import current
+def timed(
+    solver: str,
+    avatars: int,
+    capsules: int = CAPSULES,
+    contact: str | None = None,
+    frames: int = 40,
+    level: str = "full",
+    joints: int = JOINTS,
+) -> dict:
+    """One row: a crowd of turning heads, each at its own place in its clip; medians over frames of 1/60 s. What a level
+    of detail costs is also told per joint and tick of the full strands."""
+    from ..sim.backend import current, ti
     from ..sim.crowd import Crowd
-    from .bench_rig import Turning, bench_avatar
+    from .bench_rig import Turning, bench_avatar, bench_table
 
-    avatar = bench_avatar(CHAINS, JOINTS, capsules)
+    avatar = bench_avatar(CHAINS, joints, capsules)
     crowd = Crowd(solver, contact=contact)
     phases = (np.arange(avatars) * 0.37) % 2.0
     begin = perf_counter()
-    crowd.add(avatar, count=avatars, motion=Turning(avatar), phase=phases)
+    ids = crowd.add(avatar, count=avatars, motion=Turning(avatar), phase=phases)
     added = perf_counter() - begin
-    for _ in range(3):
+    if level == "lut":
+        crowd.use_table(avatar, bench_table(avatar))
+    crowd.set_level(ids, level)
+    for _ in range(4):
         crowd.advance(FRAME)
     wall, cpu = [], []
     for _ in range(frames):
         t, p = perf_counter(), process_time()
         crowd.advance(FRAME)
+        ti.sync()  # a GPU answers at once and works later
         wall.append(perf_counter() - t)
         cpu.append(process_time() - p)
-    work = avatars * CHAINS * JOINTS * TICKS
+    work = avatars * CHAINS * joints * TICKS
     return {
         "solver": solver,
+        "backend": current().name,
+        "level": level,
         "avatars": avatars,
         "chains": CHAINS,
-        "joints": JOINTS,
+        "joints": joints,
         "capsules": capsules,
         "contact": crowd.contact,
         "threads": current().threads,
@@ -105,6 +121,44 @@ def memory() -> dict:
     return {"bytes_per_avatar": 4 * numbers}
 
 
+def looked_up(avatars: int = 1000, times: int = 30) -> dict:
+    """What a pose by table costs: microseconds of one avatar's pose, plain and with its lag, and CPU nanoseconds a
+    chain in a batch, of a frame that finds how much of each shape there is, and of all joints mixed from them."""
+    from ..sim.crowd import Crowd
+    from ..sim.forms import shapes
+    from .bench_rig import Turning, bench_avatar, bench_table
+
+    avatar = bench_avatar(CHAINS, JOINTS, CAPSULES)
+    table = bench_table(avatar)
+    rng = np.random.default_rng(1)
+    q = rng.normal(size=(500, 4))
+    q = (q / np.linalg.norm(q, axis=1, keepdims=True)).tolist()
+    late = [0.1, 0.2, 0.0, float(np.sqrt(0.95))]
+    single = {"one_us": [], "one_with_lag_us": []}
+    for one in q:
+        for name, follow in (("one_us", None), ("one_with_lag_us", late)):
+            t = perf_counter()
+            table.one(one, follow)
+            single[name].append(1e6 * (perf_counter() - t))
+    crowd = Crowd("rod")
+    crowd.use_table(avatar, table)
+    ids = crowd.add(avatar, count=avatars, motion=Turning(avatar), phase=(np.arange(avatars) * 0.37) % 2.0)
+    crowd.set_level(ids, "lut")
+    members = [crowd._members[int(i)] for i in ids]
+    found = {"frame": [], "joints": []}
+    for _ in range(times):
+        t = process_time()
+        crowd.advance(FRAME)
+        found["frame"].append(process_time() - t)
+        t = process_time()
+        shapes(crowd._storage, crowd._tables, members, moving=False)
+        found["joints"].append(process_time() - t)
+    out = {name: round(float(np.median(values)), 2) for name, values in single.items()}
+    for name, values in found.items():
+        out[f"{name}_cpu_ns_per_chain"] = round(1e9 * float(np.median(values[5:])) / (avatars * CHAINS), 2)
+    return out
+
+
 START = """
 import sys, time
 t = time.perf_counter()
@@ -127,14 +181,23 @@ def start_up(backend: str, solver: str = "rod") -> float:
     return round(float(run.stdout.split()[-1]), 3)
 
 
-def with_threads(count: int, solver: str, avatars: int) -> dict:
-    """A row with another number of CPU threads, from a process of its own."""
-    code = (
-        "import json, sys\nfrom taichi_hair.sim.backend import init\ninit('cpu', threads=int(sys.argv[1]))\n"
-        "from taichi_hair.measure.bench import timed\nprint(json.dumps(timed(sys.argv[2], int(sys.argv[3]))))\n"
-    )
-    command = [sys.executable, "-c", code, str(count), solver, str(avatars)]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+ELSEWHERE = """
+import json, sys
+from taichi_hair.sim.backend import init
+init(sys.argv[1], threads=int(sys.argv[2]) or None)
+from taichi_hair.measure.bench import timed
+print(json.dumps(timed(sys.argv[3], int(sys.argv[4]), frames=int(sys.argv[5]))))
+"""
+
+
+def elsewhere(backend: str, threads: int, solver: str, avatars: int, frames: int = 40) -> dict | None:
+    """A row from a process of its own: with another number of CPU threads (0: all), or on another backend. None where
+    that does not answer."""
+    command = [sys.executable, "-c", ELSEWHERE, backend, *map(str, (threads, solver, avatars, frames))]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+    except subprocess.SubprocessError:
+        return None
     return json.loads(run.stdout.splitlines()[-1])
 
 
@@ -174,11 +237,15 @@ def three_vrm(avatars: int, folder: Path, frames: int = 120) -> dict | None:
     harness = HERE / "peer"
     try:
         if not (folder / "node_modules").exists():
+            installed = os.environ.get("TAICHI_HAIR_NODE")
             for name in ("package.json", "three_vrm.mjs"):
                 (folder / name).write_bytes((harness / name).read_bytes())
-            subprocess.run(
-                ["npm", "i", "--no-audit", "--no-fund"], cwd=folder, check=True, capture_output=True, timeout=300
-            )
+            if installed and (Path(installed) / "node_modules" / "@pixiv").exists():
+                (folder / "node_modules").symlink_to(Path(installed).resolve() / "node_modules")
+            else:
+                subprocess.run(
+                    ["npm", "i", "--no-audit", "--no-fund"], cwd=folder, check=True, capture_output=True, timeout=300
+                )
         command = ["node", "three_vrm.mjs", *map(str, (avatars, CHAINS, JOINTS, CAPSULES, frames))]
         run = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=600)
     except (OSError, subprocess.SubprocessError):
@@ -216,10 +283,17 @@ def bench(backend: str = "auto", *, quick: bool = False, peer: str | None = None
     for count in capsules:
         say(f"arc, {count} capsules")
         rows.append(timed("arc", 300, count, frames=20))
-    if device.name == "cpu" and not quick:
-        for threads in range(1, min(device.threads, 2) + 1):
-            say(f"{threads} threads")
-            rows.append(with_threads(threads, "arc", 1000))
+    for level in LEVELS_TIMED:
+        for joints in (JOINTS,) if quick or level == "lut" else (JOINTS, 12):
+            say(f"level {level}, {joints} joints")
+            rows.append(timed("rod", 1000, frames=20, level=level, joints=joints))
+    if not quick:
+        others = [("cpu", threads) for threads in range(1, min(os.cpu_count() or 1, 2) + 1)]
+        others += [(name, 0) for name in ("vulkan", "cuda", "metal") if name != device.name]
+        for name, threads in others:
+            say(f"{name}, {threads or 'all'} threads")
+            rows.append(elsewhere(name, threads, "arc", 1000, 8 if name == "vulkan" else 40))
+        rows = [row for row in rows if row is not None]
     with tempfile.TemporaryDirectory(prefix="taichi-hair-bench-") as name:
         folder = Path(name)
         say("the same maths in C")
@@ -233,6 +307,8 @@ def bench(backend: str = "auto", *, quick: bool = False, peer: str | None = None
                     _ratio(rows, found)
     say("adding and removing")
     result = {"machine": machine(), "backend": str(device), "rows": rows, "one_of_1000": one_by_one(), **memory()}
+    say("single poses")
+    result["lut"] = looked_up()
     say("start-up")
     result["start_seconds"] = [start_up(device.name) for _ in range(2)]
     return result
@@ -241,7 +317,8 @@ def bench(backend: str = "auto", *, quick: bool = False, peer: str | None = None
 def _ratio(rows: list[dict], peer: dict) -> None:
     """How many times the peer's throughput per simulated second our rows of the same size have."""
     for r in rows:
-        if r["avatars"] == peer["avatars"] and r["capsules"] == peer["capsules"] and "three" not in r["solver"]:
+        same = all(r[key] == peer[key] for key in ("avatars", "capsules", "joints"))
+        if same and r.get("level") == "full" and r.get("backend") == "cpu":
             r["peer_ratio"] = round(peer["ms_per_frame_p50"] / r["ms_per_frame_p50"], 1)
 
 
@@ -251,6 +328,7 @@ def add_parser(subparsers) -> argparse.ArgumentParser:
     verb.add_argument("--quick", action="store_true", help="fewer sizes, a minute instead of many")
     verb.add_argument("--peer", choices=("three-vrm",), help="measure it in the same run (needs node and npm)")
     verb.add_argument("--json", action="store_true", help="print JSON")
+    verb.add_argument("--plot", metavar="FILE", help="also draw the rows (needs matplotlib)")
     verb.add_argument("--backend", default="auto", help="auto, cpu, cuda, vulkan or metal (default: auto)")
     verb.set_defaults(run=run)
     return verb
@@ -264,13 +342,20 @@ def run(args) -> int:
     err = Console(stderr=True)
     with err.status("measuring") as status:
         result = bench(args.backend, quick=args.quick, peer=args.peer, say=status.update)
+    if args.plot:
+        from .bench_plot import plot
+
+        plot(result, args.plot)
     if args.json:
         sys.stdout.write(json.dumps(result, indent=1) + "\n")
         return 0
     table = Table(title=f"{result['machine']}; {result['backend']}")
     columns = {
         "solver": "solver",
+        "backend": "backend",
+        "level": "level",
         "avatars": "avatars",
+        "joints": "joints",
         "capsules": "capsules",
         "threads": "threads",
         "ns_per_joint_tick": "ns/joint/tick",
@@ -288,6 +373,8 @@ def run(args) -> int:
     one = result["one_of_1000"]
     out.print(
         f"one avatar of 1,000: added in {one['add_ms']:.2f} ms, removed in {one['remove_ms']:.2f} ms; "
-        f"{result['bytes_per_avatar']} bytes each; first frame after {result['start_seconds']} s"
+        f"{result['bytes_per_avatar']} bytes each; a pose by table {result['lut']['one_us']} us, in a batch "
+        f"{result['lut']['frame_cpu_ns_per_chain']} ns a chain and {result['lut']['joints_cpu_ns_per_chain']} for its "
+        f"joints; first frame after {result['start_seconds']} s"
     )
     return 0

@@ -11,6 +11,7 @@ from ..avatar.avatar import Avatar
 from ..avatar.skeleton import Skeleton
 from ..hair import Chain, Collider, HairRig
 from ..motion.turn import HeadMotion, yaw_pitch
+from ..sim.solvers.lut import PoseTable, samples
 
 HIPS, CHEST, NECK, HEAD = range(4)
 # node, start, end, radius, metres in the node's frame: head, neck, chest, shoulders, waist, arms
@@ -97,3 +98,16 @@ class Turning(HeadMotion):
         """(T, 4) rotation of the head."""
         phase = np.pi * np.asarray(times)
         return yaw_pitch((np.pi / 3.0) * np.sin(phase), 0.15 * np.sin(2.0 * phase))
+
+
+def bench_table(avatar: Avatar) -> PoseTable:
+    """A pose table for timing: strands that lean back towards where down is; what it holds does not change its cost."""
+    rig, rest = avatar.hair, avatar.skeleton.rest_world
+    head = rest[HEAD, :3, 3]
+    joints = np.array([rest[c.joints[0], :3, 3] - head for c in rig.chains])
+    world = rest[rig.joints]
+    tails = np.concatenate([c.tails for c in rig.chains])
+    ends = (world[:, :3, :3] @ tails[:, :, None])[..., 0] + world[:, :3, 3] - head
+    down = rotations.rotate(rotations.inverse(samples()), np.array([0.0, -1.0, 0.0]))
+    along = np.concatenate([np.linspace(0.0, 0.1, len(c)) for c in rig.chains])
+    return PoseTable.of(ends + along[:, None] * down[:, None], joints, rig.spans, ends)

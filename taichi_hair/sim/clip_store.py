@@ -83,7 +83,7 @@ class ClipStore:
                 m.anchor,
                 m.kind.constants.anchors,
                 m.collider,
-                len(m.kind.sizes),
+                0 if m.frozen else len(m.kind.sizes),  # what is only carried meets nothing
                 2 if m.frozen else m.teleported,
             )
             place[k, row.PLACE_TURN : row.PLACE_TURN + 4], place[k, row.PLACE_SIZE] = placed_rotation(m.placement)

@@ -24,8 +24,10 @@ def _spans(kind: Kind) -> np.ndarray:
 
 def _scales(members: list[Member]) -> np.ndarray:
     """(M, C) scale of the node that carries each chain."""
-    chain_anchor = members[0].kind.constants.chain_anchor
-    return np.array([m.scale()[chain_anchor] for m in members], dtype=np.float32)
+    size = np.cbrt(np.abs(np.linalg.det(np.array([m.placement[:3, :3] for m in members]))))
+    own = np.array([m.scale() for m in members])
+    own = np.where(np.array([m.clip is None for m in members])[:, None], own, own * size[:, None])
+    return own[:, members[0].kind.constants.chain_anchor].astype(np.float32)
 
 
 def tell_attach(storage: Storage, members: list[Member]) -> None:

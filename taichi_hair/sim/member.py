@@ -96,11 +96,8 @@ class Member:
         return self._before
 
     def scale(self) -> np.ndarray:
-        """(A,) scale of each attach node at the tick that was counted last."""
-        if self.clip is None:
-            return self._before.scale[0]
-        size = np.cbrt(abs(np.linalg.det(self.placement[:3, :3])))
-        return self.clip.frames.scale[self.phase // ONE] * size
+        """(A,) scale of each attach node at the tick that was counted last; of a clip's before it is placed."""
+        return self._before.scale[0] if self.clip is None else self.clip.frames.scale[self.phase // ONE]
 
     def keep(self, last: Frames | None) -> None:
         """The placed single frame that the host's next tick follows."""
