@@ -231,3 +231,21 @@ def test_obj_reader_says_what_is_wrong(tmp_path):
     assert read_obj(path, "cm")["hair"][0].max() == pytest.approx(0.01)
     with pytest.raises(AssetError, match="unit"):
         read_obj(path, "furlong")
+
+
+def test_slanted_roots_are_levelled_and_bands_are_left_alone(monkeypatch, assets):
+    """Side locks of this style lie on the head with their inner side far below where their outer side is free."""
+    from taichi_hair.rig import locks
+
+    found = {}
+    for name, avatar, mesh in (
+        ("layered", sample("layered"), "hair"),
+        ("tails", load(assets / "unity-chan" / "unitychan.vrm"), ["tail", "hair_accce", "tail_bottom"]),
+    ):
+        found[name] = fit_hair(avatar, mesh, chains="auto")
+        with monkeypatch.context() as patch:
+            patch.setattr(locks, "levelled", lambda surface, head, graph, pieces, distance: (pieces, distance))
+            found[name, "slanted"] = fit_hair(avatar, mesh, chains="auto")
+    level, slanted = found["layered"].refinement.after, found["layered", "slanted"].refinement.after
+    assert level.worst < 0.6 * slanted.worst and level.p99 < 0.7 * slanted.p99
+    assert np.array_equal(found["tails"].table["plan"].weights, found["tails", "slanted"].table["plan"].weights)

@@ -64,7 +64,7 @@ def fit_hair(
         plan = fit_strand(avatar, surface, head, int(joints), root, label)
     else:
         most = 16 if chains == "auto" else int(chains)
-        plan = fit_style(avatar, surface, head, int(joints), most, label)
+        plan = _least_stretched(surface, fit_style(surface, head, int(joints), most, label))
     report = None
     weights = plan.weights
     if refine and plan.strands:
@@ -73,11 +73,25 @@ def fit_hair(
     return replace(rig, seconds=perf_counter() - began)
 
 
+def _least_stretched(surface, plans: Sequence[Plan]) -> Plan:
+    """The plan under which sample poses stretch the mesh least; a plan without chains only where none has any."""
+    plans = [p for p in plans if p.strands] or plans[:1]
+    if len(plans) == 1:
+        return plans[0]
+    found = [stretches(surface.points, surface.edges, p.weights, _moves(p)) for p in plans]
+    return plans[int(np.argmin([s.p99 + WORST * s.worst for s in found]))]
+
+
+def _moves(plan: Plan):
+    """Moves of all joints in the sample poses."""
+    places = [strand.places for strand in plan.strands]
+    return joint_moves(places, [sample_ends(p) for p in places])
+
+
 def _refine(surface, plan: Plan, reach: float) -> tuple[np.ndarray, Refinement]:
     """Weights with less stretch over sample poses: averaged over `reach` metres of the surface where that helps, which
     evens out a slanted root, then the descent."""
-    places = [strand.places for strand in plan.strands]
-    moves = joint_moves(places, [sample_ends(p) for p in places])
+    moves = _moves(plan)
     before = stretches(surface.points, surface.edges, plan.weights, moves)
     start, best = plan.weights, before
     if len(surface.lengths):

@@ -7,11 +7,10 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
-from ..avatar.description import Avatar
 from .branches import branch_labels, split_wide
 from .fitted import Refusal
 from .grouping import group, plan_of
-from .pieces import Piece, measured, rooted
+from .pieces import Piece, levelled, measured, rooted
 from .roots import Head
 from .strand import Plan
 from .surface import Surface, distances, edge_graph
@@ -182,20 +181,26 @@ def _place(points: np.ndarray) -> str:
     return "({:.2f}, {:.2f}, {:.2f})".format(*points.mean(axis=0))
 
 
-def fit_style(avatar: Avatar, surface: Surface, head: Head, joints: int, most: int, name: str) -> Plan:
-    """The plan for a whole hairstyle of at most `most` chains with at most `joints` joints each."""
+def fit_style(surface: Surface, head: Head, joints: int, most: int, name: str) -> tuple[Plan, ...]:
+    """Plans for a whole hairstyle of at most `most` chains with at most `joints` joints each: with roots where the hair
+    leaves the head, and, where that is another, with level roots."""
     nothing = np.ones((len(surface.points), 1))
     whole = loose_quads(surface)
     every = np.ones(len(surface.points), dtype=bool)
     if whole is not None:
-        return Plan((), nothing, every, every, (whole,))
+        return (Plan((), nothing, every, every, (whole,)),)
     pieces, refused, distance, graph = find_locks(surface, head)
     if not pieces:
         if not refused:
             reach = float(distance[np.isfinite(distance)].max(initial=0.0))
             refused = [Refusal("the whole hair", f"it lies on the head: nothing hangs farther than {reach:.3f} m", 0)]
-        return Plan((), nothing, every, every, tuple(refused))
+        return (Plan((), nothing, every, every, tuple(refused)),)
     on_scalp = held_by_head(surface, head, AT_ROOT)
     pieces, distance = rooted(surface, head, graph, pieces, distance, on_scalp)
-    groups = group(pieces, head, most)
-    return plan_of(surface, head, groups, distance, joints, name, tuple(refused))
+    plans = []
+    level, from_there = levelled(surface, head, graph, pieces, distance)
+    for own, along in ((pieces, distance), (level, from_there)):
+        if not plans or own is not pieces:
+            groups = group(own, head, most)
+            plans.append(plan_of(surface, head, groups, along, joints, name, tuple(refused)))
+    return tuple(plans)

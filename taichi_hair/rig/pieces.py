@@ -15,6 +15,10 @@ from .strand import strand_width
 from .surface import Surface, distances
 
 BACK = 0.6  # head radii before the place where a lock surely hangs within which it may begin
+SLANT = 0.15  # head radii: a root that reaches farther along its lock on one side than on another by this is levelled
+REACH = 1.5  # head radii behind a lock in which what is held counts
+KEPT = 0.4  # of what is held behind a lock: where a level root would let go of more, the hold is no band across it
+DEEP = 0.8  # of the way behind a lock: what lies deeper is where levels along it are measured from
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +88,69 @@ def measured(surface: Surface, rows: np.ndarray, distance: np.ndarray) -> Piece:
     hollow = bool(np.median(gap) > 0.45 * max(width, 1e-6) and np.median(gap) > 0.02)
     island = int(np.bincount(surface.islands[rows]).argmax())
     return Piece(rows, curve, turns, width, curve.length, hollow, island, float(surface.areas[rows].sum()))
+
+
+def levelled(surface: Surface, head: Head, graph: csr_matrix, pieces: list[Piece], distance: np.ndarray):
+    """The pieces with level roots, and the distance (P,) from there; the very same where there is nothing to level.
+
+    A lock that parts slowly from the head is held on its inner side far below where its outer side is free: its root
+    is slanted, and the strip between tears when the lock swings. Each piece gets one root, across itself, at the level
+    along it that agrees best with what is held; a slant of less than `SLANT` is left as it is.
+    """
+    held = distance == 0.0
+    reach = REACH * head.radius
+    index, owner, depth = _behind(surface, graph, pieces, held, reach)
+    changed = held.copy()
+    for k, piece in enumerate(pieces):
+        back = index[owner == k]
+        if not len(back) or depth[owner == k].max() < SLANT * head.radius:
+            continue
+        both = np.concatenate([piece.points, back])
+        far = depth[owner == k]
+        own = graph[both][:, both]
+        deep = len(piece.points) + np.flatnonzero(far >= DEEP * far.max())
+        level = dijkstra(own, directed=False, indices=deep, min_only=True)
+        known = np.isfinite(level)
+        if not known[: len(piece.points)].all():
+            continue
+        free = np.arange(len(both)) < len(piece.points)
+        area = surface.areas[both]
+        order = np.argsort(level)
+        # Area that would change sides if the root were put just behind each point.
+        wrong = np.cumsum(np.where(free[order], area[order], -area[order])) + area[~free].sum()
+        root = float(level[order[int(np.argmin(wrong))]])
+        slant = float(level[~free & known].max() - level[free].min())
+        kept = area[~free & known & (level <= root)].sum()
+        if slant < SLANT * head.radius or kept < KEPT * area[~free].sum():
+            continue
+        changed[both[known & (level <= root)]] = True
+        changed[both[known & (level > root)]] = False
+    if (changed == held).all() or not changed.any():
+        return pieces, distance
+    found = distances(graph, np.flatnonzero(changed))
+    distance = np.where(np.isfinite(distance), found, distance)
+    every = [np.concatenate([p.points, index[owner == k]]) for k, p in enumerate(pieces)]
+    rows = [points[~changed[points]] for points in every]
+    return [measured(surface, r, distance) if len(r) >= 4 else p for r, p in zip(rows, pieces, strict=True)], distance
+
+
+def _behind(surface: Surface, graph: csr_matrix, pieces: list[Piece], held: np.ndarray, reach: float):
+    """Held points within `reach` of a piece: their numbers, the nearest piece, and metres from it."""
+    rows = np.concatenate([p.points for p in pieces])
+    whose = np.full(len(surface.points), -1)
+    whose[rows] = np.repeat(np.arange(len(pieces)), [len(p.points) for p in pieces])
+    inside = held.copy()
+    inside[rows] = True
+    index = np.flatnonzero(inside)
+    number = np.full(len(surface.points), -1)
+    number[index] = np.arange(len(index))
+    way, _, source = dijkstra(
+        graph[index][:, index],
+        directed=False,
+        indices=number[rows],
+        min_only=True,
+        return_predecessors=True,
+        limit=reach,
+    )
+    behind = np.isfinite(way) & held[index]
+    return index[behind], whose[index[source[behind]]], way[behind]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 INFLUENCES = 4  # glTF's one set
 
@@ -54,12 +55,12 @@ def as_influences(weights: np.ndarray, count: int = INFLUENCES) -> tuple[np.ndar
 def spread(values: np.ndarray, edges: np.ndarray, rounds: int, fixed: np.ndarray | None = None) -> np.ndarray:
     """(P, C) values averaged with their neighbours along edges, `rounds` times by half; fixed rows (P,) stay."""
     values = np.array(values, dtype=np.float64)
-    count = np.bincount(edges.ravel(), minlength=len(values)).astype(np.float64)
+    rows, columns = np.concatenate([edges, edges[:, ::-1]]).T
+    count = np.bincount(rows, minlength=len(values))
+    mean = csr_matrix((1.0 / count[rows], (rows, columns)), shape=(len(values), len(values)))
+    alone = count == 0
     for _ in range(rounds):
-        total = np.zeros_like(values)
-        np.add.at(total, edges[:, 0], values[edges[:, 1]])
-        np.add.at(total, edges[:, 1], values[edges[:, 0]])
-        mean = np.where(count[:, None] > 0, total / np.maximum(count, 1.0)[:, None], values)
-        mixed = 0.5 * (values + mean)
+        mixed = 0.5 * (values + mean @ values)
+        mixed[alone] = values[alone]
         values = mixed if fixed is None else np.where(fixed[:, None], values, mixed)
     return values
