@@ -84,7 +84,7 @@ def seed(assets: Path, generations: int) -> dict:
     plain = in_world(fit_hair(avatar, "hair_tail", 6, refine=False))
     fitted = in_world(fit_hair(avatar, "hair_tail", 6))
     reweighed, tuned = best_of(avatar, fitted, generations)
-    matched = match_swing(avatar, fitted)
+    matched = match_swing(avatar, fitted, share=0.9)
     _, wide = best_of(avatar, matched.rig, generations)
     artist = in_world(avatar.hair)
     own_profile = tune_profile(avatar, artist, chains=[0], generations=generations)

@@ -249,3 +249,12 @@ def test_slanted_roots_are_levelled_and_bands_are_left_alone(monkeypatch, assets
     level, slanted = found["layered"].refinement.after, found["layered", "slanted"].refinement.after
     assert level.worst < 0.6 * slanted.worst and level.p99 < 0.7 * slanted.p99
     assert np.array_equal(found["tails"].table["plan"].weights, found["tails", "slanted"].table["plan"].weights)
+
+
+def test_the_inner_side_of_a_fused_shell_is_no_lock(assets):
+    """Thick cards whose inner sides lead from the nape up to the crown: those are held, the outer sides swing."""
+    rig = fit_hair(load(assets / "quaternius" / "women_Casual.glb"), "Hair_Blond", chains="auto")
+    rises = [lock.guide[-1, 1] - lock.guide[0, 1] for lock in rig.locks]
+    assert sum(rise > 0.0 for rise in rises) <= 1 and np.median(rises) < -0.15
+    assert any("inner side of a shell" in r.reason for r in rig.refused)
+    assert rig.refinement.after.p99 < 20.0 and rig.refinement.after.worst < 30.0
