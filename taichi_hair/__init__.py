@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .hair import Chain as Chain
     from .hair import Collider as Collider
     from .hair import HairRig as HairRig
+    from .measure.bench import bench as bench
     from .measure.pace import match_swing as match_swing
     from .measure.reweigh import refine_weights as refine_weights
     from .measure.run import measure as measure
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from .sim.backend import BackendError as BackendError
     from .sim.backend import init as init
     from .sim.crowd import Crowd as Crowd
+    from .sim.equilibria import pose_table as pose_table
+    from .sim.solvers.lut import Follower as Follower
+    from .sim.solvers.lut import PoseTable as PoseTable
 
 # Each public name and the module it lives in; a module is imported when its first name is used, so that reading a file
 # does not start Taichi.
@@ -44,9 +48,12 @@ _HOMES = {
     "Chain": "hair",
     "Collider": "hair",
     "Crowd": "sim.crowd",
+    "Follower": "sim.solvers.lut",
     "HairRig": "hair",
     "HeadTurn": "motion.turn",
+    "PoseTable": "sim.solvers.lut",
     "bake": "bake.bake",
+    "bench": "measure.bench",
     "fit_colliders": "rig.colliders",
     "fit_hair": "rig.fit",
     "guides": "rig.guides",
@@ -57,6 +64,7 @@ _HOMES = {
     "made_clip": "motion.steps",
     "match_swing": "measure.pace",
     "measure": "measure.run",
+    "pose_table": "sim.equilibria",
     "retarget": "motion.retarget",
     "refine_weights": "measure.reweigh",
     "sample": "avatar.samples",

@@ -80,7 +80,7 @@ class Crowd(Levels, Readers):
         self._tables = Tables(self._storage, self._playing.store)
         self._playing.forget = self._tables.forget
         self._budget: Budget | None = None
-        self._frame_ms = 0.0  # host time of the last frame, the device's included
+        self.frame_ms = 0.0  # milliseconds that the last `advance` took; a GPU may still be at work
         self._next = 0
         weakref.finalize(self, release, self._storage, self._playing, self._tables, self._members, self._kinds)
 
@@ -260,7 +260,7 @@ class Crowd(Levels, Readers):
         if step.ticks:
             for member in self._playing.hosted.values():
                 member.pending = None
-        self._frame_ms = 1e3 * (perf_counter() - begin)
+        self.frame_ms = 1e3 * (perf_counter() - begin)
         return step
 
     # ---- inside ----

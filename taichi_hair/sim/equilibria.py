@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from .. import rotations
 from ..avatar.avatar import Avatar
 from ..hair import HairRig
 from ..motion.turn import HeadMotion, carrying_node
 from .crowd import Crowd
 from .solvers.lut import PoseTable, samples
 
+RATE = 120.0  # ticks a second
+
 
 @dataclass(frozen=True, eq=False)
-class Turned(HeadMotion):
-    """A head that is turned and stays so."""
+class Sampled(HeadMotion):
+    """All sampled rotations of a head, one a tick: members that stand still in it each have their own."""
 
-    seconds: float = 1.0 / 120.0
-    q: np.ndarray = field(default_factory=lambda: rotations.IDENTITY)
-    name = "turned"
-    loop = True
+    seconds: float = len(samples()) / RATE
+    name = "sampled"
+    loop = False
+    over = len(samples()) / RATE
 
     def turn(self, times: np.ndarray) -> np.ndarray:
         """(T, 4) rotation of the head."""
-        return np.broadcast_to(self.q, (*np.shape(times), 4))
+        q = samples()
+        return q[np.clip(np.rint(np.asarray(times) * RATE).astype(int), 0, len(q) - 1)]
 
 
 def pose_table(avatar: Avatar, rig: HairRig | None = None, *, solver: str = "rod", seconds: float = 5.0) -> PoseTable:
@@ -36,9 +38,10 @@ def pose_table(avatar: Avatar, rig: HairRig | None = None, *, solver: str = "rod
     rig = avatar.hair if rig is None else rig
     if not rig.chains:
         raise ValueError(f"{avatar.name}: no hair chain, wanted at least 1 for a pose table")
-    crowd = Crowd(solver)
+    crowd = Crowd(solver, rate=RATE)
     rest = _in_frames(crowd, crowd.add(avatar, rig), avatar)
-    ids = np.concatenate([crowd.add(avatar, rig, motion=Turned(avatar, q=q)) for q in samples()])
+    count = len(samples())
+    ids = crowd.add(avatar, rig, count=count, motion=Sampled(avatar), phase=np.arange(count) / RATE, speed=0.0)
     for _ in range(round(seconds * 60)):
         crowd.advance(1.0 / 60.0)
     poses = _in_frames(crowd, ids, avatar)

@@ -98,7 +98,7 @@ class Levels:
         allowed = self._allowed(ids)
         if self._budget is None:
             wanted = by_distance(distance, level, limits)
-        elif self._budget.spent(self._frame_ms, level):
+        elif self._budget.spent(self.frame_ms, level):
             wanted = self._budget.choose(screen_size(distance), level, allowed)
         else:
             return
