@@ -7,7 +7,7 @@ import pytest
 
 from taichi_hair import rotations
 from taichi_hair.measure.bench_rig import HEAD, Turning, bench_avatar
-from taichi_hair.motion.turn import HeadTurn
+from taichi_hair.motion.turn import HeadTurn, Nod
 from taichi_hair.sim.crowd import Crowd
 from taichi_hair.sim.equilibria import pose_table
 from taichi_hair.sim.solvers.lut import Follower, PoseTable
@@ -47,6 +47,23 @@ def test_the_device_shows_what_the_table_says(table):
     assert np.abs(crowd.positions(member)[0] - wanted).max() < 2e-4
     assert np.abs(lengths(crowd, member) / REST - 1.0).max() < 1e-5
     assert np.isfinite(crowd.rotations(member)).all()
+
+
+@pytest.mark.parametrize("motion", [HeadTurn, Nod])
+def test_a_table_with_its_lag_is_nearer_to_the_rod_than_hair_that_does_not_move(table, motion):
+    crowd = Crowd("rod")
+    crowd.use_table(AVATAR, table)
+    full, posed, frozen = (int(i) for i in crowd.add(AVATAR, count=3, motion=motion(AVATAR)))
+    crowd.set_level(posed, "lut")
+    crowd.set_level(frozen, "frozen")
+    tips = AVATAR.hair.spans.sum(axis=1) - 1
+    off = []
+    for _ in range(240):
+        crowd.advance(1 / 60)
+        ends = crowd.positions([full, posed, frozen])[:, tips]
+        off.append(ends[1:] - ends[0])
+    by_table, by_nothing = np.sqrt(np.mean(np.sum(np.square(off), axis=-1), axis=(0, 2)))
+    assert by_table < 0.85 * by_nothing
 
 
 def test_where_a_body_faces_does_not_matter(table):

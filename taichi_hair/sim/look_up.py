@@ -29,7 +29,8 @@ SEAT_ROWS = 7
 BALL = 0  # 4, rotation of the ball
 BALL_SPIN = 4  # 3, radians a second
 LATE = 7  # 4, turn in the world from the head to the ball
-LAG_ROWS = 11
+REST = 11  # 4, rest rotation of the node that carries what follows
+LAG_ROWS = 15
 
 SEGMENT_NUMBERS = 4  # before the shapes of a segment: 3, its mean end point; 1, its share of the lag
 FACE = SHAPE[0] * SHAPE[1] * SHAPE[2]
@@ -196,8 +197,12 @@ def look_up(
             store3(table.lag, BALL_SPIN, seat, ti.Vector([0.0, 0.0, 0.0]))
         late = load4(table.lag, BALL, seat)
         store4(table.lag, LATE, seat, multiply(late, ti.Vector([-q[0], -q[1], -q[2], q[3]])))
-        key = table.seat[SEAT_KEY, seat]
-        index, weight = corners(mixed4(table.key, 0, key, 1, phase))
+        # The table is asked for the ball's rotation: in the key's frame the head's, then its way to the ball.
+        rest = load4(table.lag, REST, seat)
+        head = multiply(mixed4(table.key, 0, table.seat[SEAT_KEY, seat], 1, phase), rest)
+        way = multiply(ti.Vector([-q[0], -q[1], -q[2], q[3]]), late)
+        ball = multiply(multiply(head, way), ti.Vector([-rest[0], -rest[1], -rest[2], rest[3]]))
+        index, weight = corners(ball)
         index = index * SHAPES + table.seat[SEAT_AMOUNT, seat]
         mixed = amounts(table, index[0]) * weight[0]
         for k in ti.static(range(1, 4)):

@@ -9,7 +9,7 @@ import numpy as np
 from .. import rotations
 from ..motion.turn import carrying_node
 from .baked import Baked, same_side
-from .look_up import SEAT_ROWS, look_up, shape_by_table, table_storage
+from .look_up import REST, SEAT_ROWS, look_up, shape_by_table, table_storage
 from .member import Kind, Member
 from .roster import Roster
 from .solvers.lut import FOLLOW, SHAPES, PoseTable
@@ -27,12 +27,14 @@ class Style:
     size: int
     shapes: int
     anchor: int  # the anchor that its head turns, within an avatar
+    rest: np.ndarray  # (4,) rest rotation of that anchor's node
     pivots: np.ndarray  # (C, 3) f32
 
 
-def style_numbers(kind: Kind, table: PoseTable) -> tuple[np.ndarray, int, np.ndarray]:
+def style_numbers(kind: Kind, table: PoseTable) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
     """What a table says in the frames of the attach nodes: numbers (amounts, then segments), the anchor that turns with
-    the head, and (C, 3) where the head's joint is. Chains that the head does not carry keep their rest shape."""
+    the head and its rest rotation, and (C, 3) where the head's joint is. Chains that the head does not carry keep their
+    rest shape."""
     avatar, rig, c = kind.avatar, kind.rig, kind.constants
     spans = rig.spans
     if not np.array_equal(spans, table.spans):
@@ -42,7 +44,7 @@ def style_numbers(kind: Kind, table: PoseTable) -> tuple[np.ndarray, int, np.nda
     carried = np.zeros(len(rest) + 1, dtype=bool)
     carried[:-1] = avatar.skeleton.below(node) if node >= 0 else False
     head = rest[node] if node >= 0 else np.eye(4)
-    anchor = -1
+    anchor, turned = -1, rotations.IDENTITY
     shapes = len(table.shapes)
     segments = np.zeros((len(rig.joints), 4 + 3 * shapes))
     pivots = np.zeros((len(rig.chains), 3), dtype=np.float32)
@@ -53,7 +55,8 @@ def style_numbers(kind: Kind, table: PoseTable) -> tuple[np.ndarray, int, np.nda
         attach = rest[root.attach] if root.attach >= 0 else np.eye(4)
         back = rotations.to_matrix(rotations.inverse(rotations.from_matrix(attach)))
         if carried[root.attach] or node < 0:
-            anchor = int(c.chain_anchor[k]) if anchor < 0 else anchor
+            if anchor < 0:
+                anchor, turned = int(c.chain_anchor[k]), rotations.from_matrix(attach)
             linear = back @ head[:3, :3]
             pivots[k] = back @ (head[:3, 3] - attach[:3, 3])
             segments[a : a + n, :3] = table.mean[a : a + n] @ linear.T + pivots[k]
@@ -68,7 +71,7 @@ def style_numbers(kind: Kind, table: PoseTable) -> tuple[np.ndarray, int, np.nda
         raise ValueError(f"lut: the head of {avatar.name} carries no hair, wanted a chain below it for a pose table")
     amounts = np.zeros((len(table.amounts), SHAPES))
     amounts[:, :shapes] = table.amounts
-    return np.concatenate([amounts.ravel(), segments.ravel()]), anchor, pivots
+    return np.concatenate([amounts.ravel(), segments.ravel()]), anchor, turned, pivots
 
 
 def keys(kind: Kind, clip: Baked) -> np.ndarray:
@@ -141,7 +144,9 @@ class TableStore:
                 1,
             )
         self._grow()
-        write_columns(self.table.seat, seats, np.array([m.seat for m in members]))
+        columns = np.array([m.seat for m in members])
+        write_columns(self.table.seat, seats, columns)
+        write_columns(self.table.lag, np.repeat(style.rest[:, None], len(members), axis=1), columns, REST)
 
     def unseat(self, m: Member) -> None:
         """A member is no longer posed by a table."""
@@ -181,11 +186,11 @@ class Tables:
 
     def add(self, kind: Kind, table: PoseTable) -> None:
         """The table of a kind of avatar."""
-        numbers, anchor, pivots = style_numbers(kind, table)
+        numbers, anchor, turned, pivots = style_numbers(kind, table)
         start = shared_tables().take("number", numbers[None])
         key = (id(kind.avatar), id(kind.rig))
         self.drop(key)
-        self.styles[key] = Style(table, start, len(numbers), len(table.shapes), anchor, pivots)
+        self.styles[key] = Style(table, start, len(numbers), len(table.shapes), anchor, turned, pivots)
 
     def drop(self, key: tuple[int, int]) -> None:
         old = self.styles.pop(key, None)
