@@ -113,23 +113,45 @@ def _candidates() -> list[str]:
     return found
 
 
-def _short_positions() -> None:
-    """File and line of a kernel's statement in one line, for the kernels of this package.
+def _quick_front_end() -> None:
+    """Two shortcuts through the Python part of Taichi's compiler, which is most of a start from a warm cache.
 
-    Taichi renders a picture of the source line for every expression that it compiles, in case of an error; that takes
-    a third of a start from a warm cache. Kernels of others keep their pictures.
+    It reads, wraps and parses the source of a function anew for each of its calls, and renders a picture of the source
+    line for every expression, in case of an error. Here a function is parsed once, and file and line stand for the
+    picture in functions of this package and of Taichi itself; kernels of others keep their pictures.
     """
+    from taichi.lang import kernel_impl
     from taichi.lang.ast.ast_transformer_utils import ASTTransformerContext
 
-    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    homes = tuple(os.path.dirname(os.path.dirname(os.path.abspath(f))) + os.sep for f in (__file__, ti.__file__))
     picture = ASTTransformerContext.get_pos_info
+    parse = kernel_impl._get_tree_and_ctx
+    if getattr(parse, "quick", False):
+        return
+    parsed = {}
 
     def position(self, node):
-        if not str(self.file).startswith(home):
+        if not str(self.file).startswith(homes):
             return picture(self, node)
         return f'File "{self.file}", line {node.lineno + self.lineno_offset}, in {self.func.func.__name__}:\n'
 
+    def parse_once(func, *args, **options):
+        if options.get("is_kernel", True) or options.get("is_real_function", False):
+            return parse(func, *args, **options)  # a kernel's tree changes as it is compiled
+        if func.func not in parsed:
+            tree, context = parse(func, *args, **options)
+            parsed[func.func] = tree, context.src, context.lineno_offset + 1, context.file
+            return tree, context
+        tree, src, line, file = parsed[func.func]
+        names = kernel_impl._get_global_vars(func.func)
+        given = {"argument_data": options["args"], "ast_builder": options["ast_builder"]}
+        return tree, ASTTransformerContext(
+            is_kernel=False, func=func, global_vars=names, src=src, start_lineno=line, file=file, **given
+        )
+
+    parse_once.quick = True
     ASTTransformerContext.get_pos_info = position
+    kernel_impl._get_tree_and_ctx = parse_once
 
 
 def init(backend: str = "auto", *, threads: int | None = None, debug: bool = False) -> Backend:
@@ -172,7 +194,7 @@ def init(backend: str = "auto", *, threads: int | None = None, debug: bool = Fal
             **options,
         )
     if not debug:
-        _short_positions()
+        _quick_front_end()
     if ti.cfg.arch != getattr(ti, name):
         raise BackendError(f"backend: asked Taichi for {name}, found {ti.cfg.arch} (is TI_ARCH set?)")
     if name == "cpu":
