@@ -19,7 +19,7 @@ def segment_cases(shape: ti.i32, given: ti.types.ndarray(), out: ti.types.ndarra
         up = across((x - o) / ti.max((x - o).norm(), 1e-20))
         a = vector(given, k, 0)
         b = vector(given, k, 3)
-        distance, n, u = round_distance(shape, a, b, given[k, 16], given[k, 17], o, x, given[k, 18], up)
+        distance, n, u = round_distance(shape, a, b, given[k, 16], given[k, 17], o, x, given[k, 18], up, True)
         if shape == BOX:
             distance, n, u = box_distance(a, b, given[k, 16], turn, o, x, given[k, 18])
         out[k, 0] = distance

@@ -190,15 +190,18 @@ def test_the_broad_phase_leaves_no_trace(solver, monkeypatch):
         return crowd.positions(ids).tobytes()
 
     found = run()
-    records = baked.collider_records
+    on_device, on_host = baked.clip_collider_records, playing.collider_records
 
-    def endless(*arguments):
-        out = records(*arguments)
-        out[:, row.BOUND + 3] = 1e15
-        return out
+    def endless(records, at):
+        def widened(*arguments):
+            out = records(*arguments)
+            out[:, at] = 1e15
+            return out
 
-    monkeypatch.setattr(baked, "collider_records", endless)
-    monkeypatch.setattr(playing, "collider_records", endless)
+        return widened
+
+    monkeypatch.setattr(baked, "clip_collider_records", endless(on_device, row.CLIP_BOUND + 3))
+    monkeypatch.setattr(playing, "collider_records", endless(on_host, row.BOUND + 3))
     assert run() == found
 
 

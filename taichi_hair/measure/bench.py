@@ -116,7 +116,7 @@ def memory() -> dict:
     numbers = c.joint.shape[1] * row.STATE_JOINT_ROWS
     numbers += CHAINS * (row.STATE_CHAIN_ROWS + row.STATE_SLOT_ROWS + row.FAMILY_ROWS + 2)
     numbers += c.anchors * (row.TICKS_PER_LAUNCH * row.ANCHOR_ROWS + 4)
-    numbers += CAPSULES * (row.TICKS_PER_LAUNCH + 1) * row.COLLIDER_ROWS
+    numbers += CAPSULES * row.TICKS_PER_LAUNCH * row.COLLIDER_ROWS
     numbers += row.PILOT_ROWS + row.PLACE_ROWS + 1
     return {"bytes_per_avatar": 4 * numbers}
 

@@ -8,7 +8,7 @@ from .. import rotations
 from ..motion.body import Frames, Motion
 from ..motion.track import Track
 from . import layout as row
-from .launch import anchor_records, collider_records, jumps
+from .launch import anchor_records, clip_collider_records, jumps
 from .layout import ONE
 from .member import Kind
 
@@ -63,7 +63,6 @@ class Baked:
         out[:, row.CLIP_STEP : row.CLIP_STEP + 3] = records[:, row.STEP : row.STEP + 3]
         out[:, row.CLIP_SCALE] = f.scale
         put(row.CLIP_ATTACH, same_side(f.rotation))
-        out[:, row.CLIP_OFFSET : row.CLIP_OFFSET + 3] = records[:, row.OFFSET : row.OFFSET + 3]
         out[:, row.CLIP_JUMP] = jumps(first, f)[:, None]
         put(row.CLIP_CENTER, f.position - f.center_position)
         put(row.CLIP_CENTER_TURN, same_side(f.center_rotation))
@@ -72,13 +71,9 @@ class Baked:
 
     def collider_columns(self, kind: Kind) -> np.ndarray:
         """(CLIP_COLLIDER_ROWS, frames x colliders) float64."""
-        f = self.frames
-        out = np.zeros((len(f), row.CLIP_COLLIDER_ROWS, len(kind.sizes)))
-        if len(kind.sizes):
-            out[:, : row.COLLIDER_ROWS] = collider_records(f.part(0, 1), f, kind.sizes, kind.centered)[1:]
-            turn = slice(row.COLLIDER_TURN, row.COLLIDER_TURN + 4)
-            out[:, turn] = np.moveaxis(same_side(np.moveaxis(out[:, turn], 1, 2)), 2, 1)
-            out[:, row.CLIP_POINT_B] = np.where(kind.sizes.planes, 1.0, np.where(kind.sizes.solid, 2.0, 0.0))
+        out = clip_collider_records(self.frames, kind.sizes)
+        turn = slice(row.CLIP_TURN, row.CLIP_TURN + 4)
+        out[:, turn] = np.moveaxis(same_side(np.moveaxis(out[:, turn], 1, 2)), 2, 1)
         return np.moveaxis(out, 0, 1).reshape(row.CLIP_COLLIDER_ROWS, -1)
 
     def after(self, phase: int, parts: int) -> int:

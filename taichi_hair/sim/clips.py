@@ -6,6 +6,7 @@ from . import layout as row
 from .backend import ti
 from .layout import ONE
 from .model import Block
+from .phases.anchor import anchor3, anchor4
 from .vectors import load3, load4, multiply, rotate
 
 
@@ -123,16 +124,12 @@ def pose_anchor(state: ti.template(), clip: ti.template(), tick, p, k, before, a
         carry = spin
         step = ti.Vector([0.0, 0.0, 0.0])
         shift = step
-    offset_was = rotate(turn, mixed3(clip.anchor, row.CLIP_OFFSET, start, stride, before)) * size
-    offset_now = rotate(turn, mixed3(clip.anchor, row.CLIP_OFFSET, start, stride, after)) * size
     store(state.anchor, tick, row.CARRY, a, carry)
     store(state.anchor, tick, row.SHIFT, a, shift)
     state.anchor[tick, row.SCALE, a] = mixed1(clip.anchor, row.CLIP_SCALE, start, stride, after) * size
     store(state.anchor, tick, row.ATTACH, a, attach)
     store(state.anchor, tick, row.SPIN, a, spin)
     store(state.anchor, tick, row.STEP, a, step)
-    store(state.anchor, tick, row.OFFSET, a, offset_now)
-    store(state.anchor, tick, row.OFFSET_BEFORE, a, offset_was)
     store(state.anchor, tick, row.ATTACH_BEFORE, a, was_attach)
     state.anchor[tick, row.SCALE_BEFORE, a] = mixed1(clip.anchor, row.CLIP_SCALE, start, stride, before) * size
     state.anchor[tick, row.HOLD, a] = 0.0
@@ -142,62 +139,68 @@ def pose_anchor(state: ti.template(), clip: ti.template(), tick, p, k, before, a
 
 
 @ti.func
-def pose_collider(state: ti.template(), clip: ti.template(), record, p, k, before, after):
-    """One collider's record at a phase; the sphere about it holds it all the way from the phase before."""
+def pose_collider(state: ti.template(), clip: ti.template(), tick, p, k, before, after, solid: ti.template()):
+    """One collider's record of a tick that goes from one phase to another; the sphere about it holds it all the way."""
     stride = clip.pilot[row.PILOT_COLLIDERS, p]
     start = clip.pilot[row.CLIP_COLLIDER_START, p] + k
     b = clip.pilot[row.PILOT_COLLIDER, p] + k
+    a = clip.pilot[row.PILOT_ANCHOR, p] + ti.cast(clip.collider[row.CLIP_OWNER, start], ti.i32)
     turn, size = load4(clip.place, row.PLACE_TURN, p), clip.place[row.PLACE_SIZE, p]
-    meaning = clip.collider[row.CLIP_POINT_B, start]
-    last = mixed3(clip.collider, row.POINT_B, start, stride, after)
-    if meaning > 1.5:
-        last *= size
-    else:
-        last = rotate(turn, last)
+    carry, shift = anchor4(state, tick, row.CARRY, a), anchor3(state, tick, row.SHIFT, a)
+    moved = 0.0
+    for n in range(2):  # points a and b
+        meaning = ti.select(n == 0, 0.0, clip.collider[row.CLIP_POINT_B, start])
+        now = mixed3(clip.collider, row.CLIP_A + 3 * n, start, stride, after)
+        was = mixed3(clip.collider, row.CLIP_A + 3 * n, start, stride, before)
         if meaning < 0.5:
-            last *= size
-    center = mixed3(clip.collider, row.BOUND, start, stride, after)
-    reach = mixed1(clip.collider, row.BOUND + 3, start, stride, after)  # all of it where nothing moves any more
-    twist = 0.0
-    for i in range(before // ONE + 1, (after + ONE - 1) // ONE + 1):
-        column = start + i * stride
-        reach = ti.max(
-            reach, clip.collider[row.BOUND + 3, column] + (load3(clip.collider, row.BOUND, column) - center).norm()
+            now = rotate(turn, now) * size
+            was = rotate(carry, rotate(turn, was) * size) + shift
+            moved = ti.max(moved, (now - was).norm())
+        elif meaning < 1.5:
+            now = rotate(turn, now)
+            was = rotate(carry, rotate(turn, was))
+        else:
+            now *= size
+            was *= size
+        store(state.collider, tick, row.POINT_A + 3 * n, b, now)
+        store(state.collider, tick, row.WAS_A + 3 * n, b, was)
+    if ti.static(solid):
+        now_turn = multiply(turn, mixed4(clip.collider, row.CLIP_TURN, start, stride, after))
+        was_turn = multiply(carry, multiply(turn, mixed4(clip.collider, row.CLIP_TURN, start, stride, before)))
+        dot = ti.min(ti.abs(now_turn.dot(was_turn)), 1.0)
+        twist = 4.0 * ti.sqrt(1.0 - dot * dot) * clip.collider[row.CLIP_EXTENT, start] * size
+        moved += twist
+        store(state.collider, tick, row.COLLIDER_TURN, b, now_turn)
+        store(state.collider, tick, row.WAS_TURN, b, was_turn)
+        state.collider[tick, row.TWIST, b] = twist
+    store(
+        state.collider,
+        tick,
+        row.BOUND,
+        b,
+        rotate(turn, mixed3(clip.collider, row.CLIP_BOUND, start, stride, after)) * size,
+    )
+    for to, at in ti.static(
+        (
+            (row.BOUND + 3, row.CLIP_BOUND + 3),
+            (row.COLLIDER_RADIUS, row.CLIP_RADIUS),
+            (row.TAIL_RADIUS, row.CLIP_TAIL_RADIUS),
+            (row.THICKNESS, row.CLIP_THICKNESS),
         )
-        twist += clip.collider[row.TWIST, column]
-    store(
-        state.collider,
-        record,
-        row.POINT_A,
-        b,
-        rotate(turn, mixed3(clip.collider, row.POINT_A, start, stride, after)) * size,
-    )
-    store(state.collider, record, row.POINT_B, b, last)
-    store(state.collider, record, row.BOUND, b, rotate(turn, center) * size)
-    store(
-        state.collider,
-        record,
-        row.COLLIDER_TURN,
-        b,
-        multiply(turn, mixed4(clip.collider, row.COLLIDER_TURN, start, stride, after)),
-    )
-    for at, value in ti.static(((row.BOUND + 3, reach), (row.TWIST, twist))):
-        state.collider[record, at, b] = value * size
-    for at in ti.static((row.COLLIDER_RADIUS, row.TAIL_RADIUS, row.THICKNESS)):
-        state.collider[record, at, b] = mixed1(clip.collider, at, start, stride, after) * size
-
-
-@ti.func
-def keep_colliders(state: ti.template(), clip: ti.template(), record, p):
-    for k in range(clip.pilot[row.PILOT_COLLIDERS, p]):
-        b = clip.pilot[row.PILOT_COLLIDER, p] + k
-        for r in range(row.COLLIDER_ROWS):
-            state.collider[record + 1, r, b] = state.collider[record, r, b]
+    ):
+        state.collider[tick, to, b] = mixed1(clip.collider, at, start, stride, after) * size
+    state.collider[tick, row.BOUND + 3, b] += moved
 
 
 @ti.kernel
 def pose_members(
-    state: ti.template(), clip: ti.template(), count: ti.i32, ticks: ti.i32, paid: ti.i32, serial: ti.template()
+    state: ti.template(),
+    clip: ti.template(),
+    count: ti.i32,
+    ticks: ti.i32,
+    paid: ti.i32,
+    serial: ti.template(),
+    solid: ti.template(),
 ):
     """Anchors and colliders of the ticks of a launch, one thread per member.
 
@@ -214,8 +217,6 @@ def pose_members(
         period = clip.pilot[row.PERIOD, p]
         last = clip.pilot[row.LAST, p]
         long_tick = clip.pilot[row.PILOT_STRIDE, p]
-        for k in range(colliders):
-            pose_collider(state, clip, 0, p, k, phase, phase)
         for tick in range(ticks):
             if paid == 1:
                 owed += clip.pilot[row.TIME_SCALE, p]
@@ -227,7 +228,7 @@ def pose_members(
                 for k in range(anchors):
                     pose_anchor(state, clip, tick, p, k, phase, after, jump)
                 for k in range(colliders):
-                    pose_collider(state, clip, tick + 1, p, k, phase, after)
+                    pose_collider(state, clip, tick, p, k, phase, after, solid)
                 if jump == 1:
                     jump = 0
                 phase = after
@@ -236,7 +237,6 @@ def pose_members(
             else:
                 for k in range(anchors):
                     state.anchor[tick, row.HOLD, clip.pilot[row.PILOT_ANCHOR, p] + k] = 1.0
-                keep_colliders(state, clip, tick, p)
         clip.pilot[row.PHASE, p] = phase
         clip.pilot[row.OWED, p] = owed
         clip.pilot[row.PILOT_JUMP, p] = jump

@@ -35,6 +35,7 @@ class RigConstants:
     path: np.ndarray  # i32 (MODEL_PATH_ROWS, segments above branches)
     order: np.ndarray  # (C,) chains, family after family, a chain before those that hang on it
     sizes: np.ndarray  # (F,) chains of each family
+    placed: np.ndarray  # (P, 2) collider and anchor of each collider column of a member
     overlaps: tuple[tuple[int, int, float], ...]  # (segment, collider, metres) that overlap in the rest pose
 
 
@@ -118,6 +119,7 @@ def build(
     path: list[tuple[int, int, int]] = []
     allowance: list[float] = []
     overlaps: list[tuple[int, int, float]] = []
+    placed: dict[tuple[int, int], int] = {}
     for c, (chain, (start, count)) in enumerate(zip(rig.chains, rig.spans, strict=True)):
         anchor = chain_anchor[c]
         position = rest_frames.position[0, anchor]
@@ -170,7 +172,8 @@ def build(
                 if b not in grid_start:
                     grid_start[b] = sum(map(len, grids))
                     grids.append(collider.surface.distance.astype(np.float32).ravel())
-            pair.append((b, SHAPES.index(collider.shape), grid_start.get(b, 0), *corners))
+            column = placed.setdefault((int(b), int(anchor)), len(placed))
+            pair.append((column, SHAPES.index(collider.shape), grid_start.get(b, 0), *corners))
             pair_number.append((collider.friction, (1.0 - collider.speed_loss) ** (60.0 * h)))
             deep = rest_overlap(collider, rest_frames, b, joints, ends, radii)
             allowance.extend(deep if keep_overlap else 0.0 * deep)
@@ -190,6 +193,7 @@ def build(
         path=np.array(path, dtype=np.int32).reshape(-1, row.MODEL_PATH_ROWS).T.copy(),
         order=order,
         sizes=sizes,
+        placed=np.array(list(placed), dtype=np.int64).reshape(-1, 2),
         overlaps=tuple(overlaps),
     )
 

@@ -127,7 +127,7 @@ class Crowd(Levels, Readers):
             member.joint = pools["joint"].take(kind.constants.joint.shape[1])
             member.slot = pools["slot"].take(len(kind.constants.chain_anchor))
             member.anchor = pools["anchor"].take(kind.constants.anchors)
-            member.collider = pools["collider"].take(len(rig.colliders))
+            member.collider = pools["collider"].take(len(kind.sizes))
             members.append(member)
         self._storage.grow_state()
         ids = np.arange(self._next, self._next + count, dtype=np.int64)

@@ -61,29 +61,32 @@ def anchor_records(first: Frames, frames: Frames, teleport: np.ndarray, centered
     out[:, row.RIGID] = teleport[:, None]
     put(row.ATTACH_BEFORE, _before(first, frames, "rotation"))
     out[:, row.SCALE_BEFORE] = _before(first, frames, "scale")
-    put(row.OFFSET, position - position[:, :1])
-    put(row.OFFSET_BEFORE, before - before[:, :1])
     return out
 
 
 @dataclass(frozen=True, eq=False)
 class ColliderSizes:
-    """What launches need of a rig's colliders beyond their frames, once per kind; lengths in local units."""
+    """What launches need of a rig's colliders beyond their frames, once per kind; lengths in local units.
 
-    planes: np.ndarray  # (B,)
-    endless: np.ndarray  # (B,) planes and shapes that hold hair inside: no sphere bounds them
-    solid: np.ndarray  # (B,) boxes and surfaces
-    size: np.ndarray  # (B, 3) half edges of a box, cell of a surface's grid
-    middle: np.ndarray  # (B, 3) of a box or surface, from its own point along its own axes
-    extent: np.ndarray  # (B,) from there to its farthest corner
-    thin: np.ndarray  # (B,) least half edge of a box, two cells of a surface
+    One entry per collider and anchor whose chains meet it.
+    """
+
+    collider: np.ndarray  # (P,) of the rig
+    anchor: np.ndarray  # (P,) of the avatar
+    planes: np.ndarray  # (P,)
+    endless: np.ndarray  # (P,) planes and shapes that hold hair inside: no sphere bounds them
+    solid: np.ndarray  # (P,) boxes and surfaces
+    size: np.ndarray  # (P, 3) half edges of a box, cell of a surface's grid
+    middle: np.ndarray  # (P, 3) of a box or surface, from its own point along its own axes
+    extent: np.ndarray  # (P,) from there to its farthest corner
+    thin: np.ndarray  # (P,) least half edge of a box, two cells of a surface
 
     def __len__(self) -> int:
         return len(self.planes)
 
 
-def collider_sizes(colliders: Sequence[Collider]) -> ColliderSizes:
-    """The sizes of a rig's colliders."""
+def collider_sizes(colliders: Sequence[Collider], placed: np.ndarray) -> ColliderSizes:
+    """The sizes of a rig's colliders; `placed` (P, 2) names collider and anchor of each entry."""
     count = len(colliders)
     size, middle, extent, thin = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros(count), np.zeros(count)
     for b, collider in enumerate(colliders):
@@ -95,71 +98,94 @@ def collider_sizes(colliders: Sequence[Collider]) -> ColliderSizes:
             size[b] = cell
             middle[b] = 0.5 * cell * (np.array(collider.surface.distance.shape) - 1.0)
             extent[b], thin[b] = np.linalg.norm(middle[b]), 2.0 * cell
-    shapes = np.array([collider.shape for collider in colliders], dtype=object)
+    at = placed[:, 0]
+    shapes = np.array([collider.shape for collider in colliders], dtype=object)[at]
     return ColliderSizes(
+        collider=at,
+        anchor=placed[:, 1],
         planes=shapes == "plane",
         endless=np.isin(shapes, ("plane", "inside_sphere", "inside_capsule")),
         solid=np.isin(shapes, ("box", "surface")),
-        size=size,
-        middle=middle,
-        extent=extent,
-        thin=thin,
+        size=size[at],
+        middle=middle[at],
+        extent=extent[at],
+        thin=thin[at],
     )
 
 
-def collider_records(first: Frames, frames: Frames, sizes: ColliderSizes, centered: np.ndarray) -> np.ndarray:
-    """(T + 1, COLLIDER_ROWS, B) float64 records of `first` and then of `frames`: points from the avatar's first attach
-    point; a plane's normal as it is. The sphere about each collider holds it from the record before to this one."""
-    all_frames = Frames(**{n: np.concatenate([getattr(first, n), v]) for n, v in vars(frames).items()})
-    count, colliders = all_frames.collider_radius.shape
-    out = np.zeros((count, row.COLLIDER_ROWS, colliders))
-    if not colliders:
+def clip_collider_records(frames: Frames, sizes: ColliderSizes) -> np.ndarray:
+    """(T, CLIP_COLLIDER_ROWS, P) float64: colliders frame by frame, each from its own anchor's attach point."""
+    at, anchor = sizes.collider, sizes.anchor
+    out = np.zeros((len(frames), row.CLIP_COLLIDER_ROWS, len(sizes)))
+    if not len(sizes):
         return out
-    a, b, turn = all_frames.collider_a, all_frames.collider_b, all_frames.collider_rotation
-    radius, tail_radius, scale = (
-        all_frames.collider_radius,
-        all_frames.collider_tail_radius,
-        all_frames.collider_scale,
-    )
-    origin = all_frames.position[:, :1] if all_frames.position.shape[1] else np.zeros((count, 1, 3))
-    lengths = sizes.size * scale[..., None]
-    axis_end = np.where(sizes.planes[:, None], b, b - origin)
-    center = np.where(sizes.solid[:, None], a + rotations.rotate(turn, sizes.middle * scale[..., None]), 0.5 * (a + b))
-    dot = np.abs(np.sum(turn[1:] * turn[:-1], axis=-1))
-    twist = np.zeros((count, colliders))
-    twist[1:] = np.where(sizes.solid, 4.0 * np.sqrt(np.maximum(1.0 - dot * dot, 0.0)) * sizes.extent * scale[1:], 0.0)
+    a, b, turn = frames.collider_a[:, at], frames.collider_b[:, at], frames.collider_rotation[:, at]
+    radius, tail_radius = frames.collider_radius[:, at], frames.collider_tail_radius[:, at]
+    scale, origin = frames.collider_scale[:, at], frames.position[:, anchor]
+    solid = sizes.solid[:, None]
+    center = np.where(solid, a + rotations.rotate(turn, sizes.middle * scale[..., None]), 0.5 * (a + b))
     bound = np.where(sizes.solid, sizes.extent * scale, 0.5 * np.linalg.norm(b - a, axis=-1))
-    bound = bound + np.maximum(radius, tail_radius) + twist
-    bound[1:] += _moved(all_frames, centered)
+    bound = bound + np.maximum(radius, tail_radius)
 
     def put(first_row, value):
         out[:, first_row : first_row + value.shape[-1]] = np.moveaxis(value, -1, 1)
 
-    put(row.POINT_A, a - origin)
-    put(row.POINT_B, np.where(sizes.solid[:, None], lengths, axis_end))
-    out[:, row.COLLIDER_RADIUS] = radius
-    out[:, row.TAIL_RADIUS] = tail_radius
-    put(row.COLLIDER_TURN, turn)
-    put(row.BOUND, np.where(sizes.endless[:, None], 0.0, center - origin))
-    out[:, row.BOUND + 3] = np.where(sizes.endless, 1e15, bound)
-    out[:, row.TWIST] = twist
+    put(row.CLIP_A, a - origin)
+    put(row.CLIP_B, np.where(solid, sizes.size * scale[..., None], np.where(sizes.planes[:, None], b, b - origin)))
+    out[:, row.CLIP_RADIUS] = radius
+    out[:, row.CLIP_TAIL_RADIUS] = tail_radius
+    put(row.CLIP_BOUND, np.where(sizes.endless[:, None], 0.0, center - origin))
+    out[:, row.CLIP_BOUND + 3] = np.where(sizes.endless, 1e15, bound)
     thickness = np.minimum(radius, tail_radius) + sizes.thin * scale
-    out[:, row.THICKNESS] = np.where(sizes.endless, 1e15, thickness)
+    out[:, row.CLIP_THICKNESS] = np.where(sizes.endless, 1e15, thickness)
+    out[:, row.CLIP_EXTENT] = sizes.extent * scale
+    put(row.CLIP_TURN, turn)
+    out[:, row.CLIP_POINT_B] = np.where(sizes.planes, 1.0, np.where(sizes.solid, 2.0, 0.0))
+    out[:, row.CLIP_OWNER] = anchor
     return out
 
 
-def _moved(frames: Frames, centered: np.ndarray) -> np.ndarray:
-    """(T, B) the farthest that an axis point of each collider moves between two frames, in the world or as any centre
-    sees it."""
-    ends = np.stack([frames.collider_a, frames.collider_b], axis=2)
-    before, now = ends[:-1], ends[1:]
-    most = np.linalg.norm(now - before, axis=-1).max(axis=2)
-    for k in np.flatnonzero(centered):
-        at, q = frames.center_position[:, k, None, None], frames.center_rotation[:, k]
-        turn = rotations.multiply(q[1:], rotations.inverse(q[:-1]))[:, None, None]
-        carried = rotations.rotate(turn, before - at[:-1]) + at[1:]
-        most = np.maximum(most, np.linalg.norm(now - carried, axis=-1).max(axis=2))
-    return most
+def collider_records(first: Frames, frames: Frames, sizes: ColliderSizes, anchor: np.ndarray) -> np.ndarray:
+    """(T, COLLIDER_ROWS, P) float64 records of `frames`, which follow the single frame `first`.
+
+    anchor: what `anchor_records` has made of the same frames; where a collider was is carried as the hair is.
+    """
+    out = np.zeros((len(frames), row.COLLIDER_ROWS, len(sizes)))
+    if not len(sizes):
+        return out
+    all_frames = Frames(**{n: np.concatenate([getattr(first, n), v]) for n, v in vars(frames).items()})
+    clip = np.moveaxis(clip_collider_records(all_frames, sizes), 1, 2)  # (T + 1, P, rows)
+    now, was = clip[1:], clip[:-1]
+    carry = np.moveaxis(anchor[:, row.CARRY : row.CARRY + 4, sizes.anchor], 1, 2)
+    shift = np.moveaxis(anchor[:, row.SHIFT : row.SHIFT + 3, sizes.anchor], 1, 2)
+    a, b, turn = (slice(f, f + n) for f, n in ((row.CLIP_A, 3), (row.CLIP_B, 3), (row.CLIP_TURN, 4)))
+    was_a = rotations.rotate(carry, was[..., a]) + shift
+    was_b = rotations.rotate(carry, was[..., b]) + shift
+    was_b = np.where(sizes.planes[:, None], rotations.rotate(carry, was[..., b]), was_b)
+    was_b = np.where(sizes.solid[:, None], was[..., b], was_b)
+    was_turn = rotations.multiply(carry, was[..., turn])
+    moved = np.linalg.norm(now[..., a] - was_a, axis=-1)
+    axis = ~(sizes.planes | sizes.solid)
+    moved = np.where(axis, np.maximum(moved, np.linalg.norm(now[..., b] - was_b, axis=-1)), moved)
+    dot = np.minimum(np.abs(np.sum(now[..., turn] * was_turn, axis=-1)), 1.0)
+    twist = np.where(sizes.solid, 4.0 * np.sqrt(1.0 - dot * dot) * now[..., row.CLIP_EXTENT], 0.0)
+
+    def put(first_row, value):
+        out[:, first_row : first_row + value.shape[-1]] = np.moveaxis(value, -1, 1)
+
+    put(row.POINT_A, now[..., a])
+    put(row.POINT_B, now[..., b])
+    put(row.WAS_A, was_a)
+    put(row.WAS_B, was_b)
+    out[:, row.COLLIDER_RADIUS] = now[..., row.CLIP_RADIUS]
+    out[:, row.TAIL_RADIUS] = now[..., row.CLIP_TAIL_RADIUS]
+    put(row.BOUND, now[..., row.CLIP_BOUND : row.CLIP_BOUND + 4])
+    out[:, row.BOUND + 3] += moved + twist
+    out[:, row.THICKNESS] = now[..., row.CLIP_THICKNESS]
+    out[:, row.TWIST] = twist
+    put(row.COLLIDER_TURN, now[..., turn])
+    put(row.WAS_TURN, was_turn)
+    return out
 
 
 def rest_state(joint: np.ndarray, chain: np.ndarray, chain_anchor: np.ndarray, frame: Frames):

@@ -99,24 +99,26 @@ SCALE = 7
 ATTACH = 8  # 4, rotation of the attach node
 SPIN = 12  # 4, rotation of the attach node since the last tick
 STEP = 16  # 3, attach point of the last tick less this tick's
-OFFSET = 19  # 3, attach point less the avatar's first attach point
-OFFSET_BEFORE = 22  # 3, the same one tick earlier
-HOLD = 25  # 1 where the input was not finite: nothing moves
-RIGID = 26  # 1 in a tick that carries the hair rigidly
-ATTACH_BEFORE = 27  # 4, rotation of the attach node one tick earlier
-SCALE_BEFORE = 31
-ANCHOR_ROWS = 32
+HOLD = 19  # 1 where the input was not finite: nothing moves
+RIGID = 20  # 1 in a tick that carries the hair rigidly
+ATTACH_BEFORE = 21  # 4, rotation of the attach node one tick earlier
+SCALE_BEFORE = 25
+ANCHOR_ROWS = 26
 
-# HairState.collider, per tick of a launch (row 0 is the tick before), one column per collider of an avatar
-POINT_A = 0  # 3, from the avatar's first attach point
+# HairState.collider, per tick of a launch, one column per collider of an avatar and anchor whose chains meet it; places
+# are from the anchor's attach point, along world axes
+POINT_A = 0  # 3
 POINT_B = 3  # 3; the unit normal of a plane, the half edges of a box, the cell of a surface's grid
-COLLIDER_RADIUS = 6
-TAIL_RADIUS = 7
-COLLIDER_TURN = 8  # 4, rotation of a box or a surface
-BOUND = 12  # 4, centre and radius of a sphere that holds the collider from the last tick to this one
-TWIST = 16  # metres that turning since the last tick moves any point of a box or a surface
-THICKNESS = 17  # metres, least of the collider's radii
-COLLIDER_ROWS = 18
+WAS_A = 6  # 3, the same one tick earlier, carried to this tick as the hair is
+WAS_B = 9  # 3
+COLLIDER_RADIUS = 12
+TAIL_RADIUS = 13
+BOUND = 14  # 4, centre and radius of a sphere that holds the collider from the last tick to this one
+THICKNESS = 18  # metres, least of the collider's radii
+TWIST = 19  # metres that turning since the last tick moves any point of a box or a surface
+COLLIDER_TURN = 20  # 4, rotation of a box or a surface
+WAS_TURN = 24  # 4, the same one tick earlier, carried
+COLLIDER_ROWS = 28
 
 ONE = 4096  # parts of a tick: clip times are whole numbers of them, exact on every device and at any speed
 
@@ -124,16 +126,24 @@ ONE = 4096  # parts of a tick: clip times are whole numbers of them, exact on ev
 CLIP_STEP = 0  # 3, attach point of the frame before less this frame's
 CLIP_SCALE = 3
 CLIP_ATTACH = 4  # 4
-CLIP_OFFSET = 8  # 3, attach point less the avatar's first attach point
-CLIP_JUMP = 11  # 1 where the body is somewhere else at once
-CLIP_CENTER = 12  # 3, attach point less the centre
-CLIP_CENTER_TURN = 15  # 4, rotation of the centre
-CLIP_CENTERED = 19  # 1 where there is a centre
-CLIP_ANCHOR_ROWS = 20
+CLIP_JUMP = 8  # 1 where the body is somewhere else at once
+CLIP_CENTER = 9  # 3, attach point less the centre
+CLIP_CENTER_TURN = 12  # 4, rotation of the centre
+CLIP_CENTERED = 16  # 1 where there is a centre
+CLIP_ANCHOR_ROWS = 17
 
-# HairClip.collider: the rows of HairState.collider, and
-CLIP_POINT_B = COLLIDER_ROWS  # what point b is: 0 a place, 1 a direction, 2 a size
-CLIP_COLLIDER_ROWS = COLLIDER_ROWS + 1
+# HairClip.collider, one column per frame of a clip and column of HairState.collider
+CLIP_A = 0  # 3, from the anchor's attach point
+CLIP_B = 3  # 3
+CLIP_RADIUS = 6
+CLIP_TAIL_RADIUS = 7
+CLIP_BOUND = 8  # 4, centre and radius of a sphere that holds the collider in this frame
+CLIP_THICKNESS = 12
+CLIP_EXTENT = 13  # of a box or a surface: metres from its middle to its farthest corner
+CLIP_TURN = 14  # 4
+CLIP_POINT_B = 18  # what point b is: 0 a place, 1 a direction, 2 a size
+CLIP_OWNER = 19  # anchor of the collider, counted within the avatar
+CLIP_COLLIDER_ROWS = 20
 
 # HairClip.pilot (int), one column per member that plays a clip; times in parts of a tick, see clips.ONE
 CLIP_ANCHOR_START = 0  # column of HairClip.anchor

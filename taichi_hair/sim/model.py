@@ -19,6 +19,8 @@ class HairModel:
     allowance: object  # f32 (1, allowance capacity): rest overlap of each pair and segment, metres at rest scale
     solid: bool  # whether any kind has boxes or surfaces; without, kernels are compiled without them
     limited: bool  # whether any kind has angle limits
+    branched: bool  # whether any chain hangs on another
+    shaped: bool  # whether any kind has round shapes other than spheres and capsules, or planes
     grid: object  # f32 (1, grid capacity): signed distances of surfaces, local units of their nodes
 
 
@@ -32,7 +34,7 @@ class HairState:
     family: object  # i32 (FAMILY_ROWS, slot capacity)
     frozen: object  # i32 (2, slot capacity): FAMILY_START and FAMILY_SIZE of families that are only carried
     anchor: object  # f32 (TICKS_PER_LAUNCH, ANCHOR_ROWS, anchor capacity)
-    collider: object  # f32 (TICKS_PER_LAUNCH + 1, COLLIDER_ROWS, collider capacity)
+    collider: object  # f32 (TICKS_PER_LAUNCH, COLLIDER_ROWS, collider capacity)
     attach: object  # f32 (4, anchor capacity): rotation of each attach node at the last tick
 
 
@@ -60,7 +62,7 @@ class Block:
 
 
 def model_storage(
-    joints: int, chains: int, pairs: int, allowances: int, corners: int, path: int, solid: bool, limited: bool
+    joints: int, chains: int, pairs: int, allowances: int, corners: int, path: int, **features: bool
 ) -> tuple[HairModel, Block]:
     """Zeroed storage for that many columns."""
     block = Block()
@@ -71,8 +73,7 @@ def model_storage(
         pair=block.field(ti.i32, row.MODEL_PAIR_ROWS, pairs),
         pair_number=block.field(ti.f32, row.MODEL_PAIR_NUMBER_ROWS, pairs),
         allowance=block.field(ti.f32, 1, allowances),
-        solid=solid,
-        limited=limited,
+        **features,
         grid=block.field(ti.f32, 1, corners),
         path=block.field(ti.i32, row.MODEL_PATH_ROWS, path),
     )
@@ -90,7 +91,7 @@ def state_storage(joints: int, slots: int, anchors: int, colliders: int) -> tupl
         family=block.field(ti.i32, row.FAMILY_ROWS, slots),
         frozen=block.field(ti.i32, 2, slots),
         anchor=block.field(ti.f32, row.TICKS_PER_LAUNCH, row.ANCHOR_ROWS, anchors),
-        collider=block.field(ti.f32, row.TICKS_PER_LAUNCH + 1, row.COLLIDER_ROWS, colliders),
+        collider=block.field(ti.f32, row.TICKS_PER_LAUNCH, row.COLLIDER_ROWS, colliders),
         attach=block.field(ti.f32, 4, anchors),
     )
     block.finish()

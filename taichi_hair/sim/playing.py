@@ -54,7 +54,8 @@ class Playing:
         count = self.active.count
         if count:
             self.store.use(self.active)
-            pose_members(self.storage.state, self.store.clip, count, ticks, not between, count < SERIAL_MEMBERS)
+            serial, solid = count < SERIAL_MEMBERS, self.storage.model.solid
+            pose_members(self.storage.state, self.store.clip, count, ticks, not between, serial, solid)
 
     def cast(self, members: dict[int, Member], motion: Motion | None, phase, speed) -> None:
         """Give members a motion: on the device where it can be kept there, else tick by tick from the host."""
@@ -170,7 +171,7 @@ class Playing:
             anchors.append(record)
             anchor_columns.append(m.anchor + np.arange(m.kind.constants.anchors))
             if len(m.kind.sizes):
-                colliders.append(collider_records(last, following, m.kind.sizes, m.kind.centered))
+                colliders.append(collider_records(last, following, m.kind.sizes, record))
                 collider_columns.append(m.collider + np.arange(len(m.kind.sizes)))
             m.keep(following.part(ticks - 1, ticks))
             m.teleported = m.teleported and held

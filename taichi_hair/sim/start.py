@@ -49,7 +49,7 @@ def give_back(storage: Storage, member: Member) -> None:
     pools["joint"].give(member.joint, constants.joint.shape[1])
     pools["slot"].give(member.slot, len(constants.chain_anchor))
     pools["anchor"].give(member.anchor, constants.anchors)
-    pools["collider"].give(member.collider, len(member.kind.rig.colliders))
+    pools["collider"].give(member.collider, len(member.kind.sizes))
 
 
 def release(storage: Storage, playing, tables, members: dict[int, Member], kinds: dict[tuple, Kind]) -> None:

@@ -11,12 +11,46 @@ from .model import model_storage, state_storage
 from .roster import Roster
 
 SOLID = [SHAPES.index(shape) for shape in ("box", "surface")]
+PLAIN = [SHAPES.index(shape) for shape in ("sphere", "capsule")]
+MODEL_FIELDS = ("joint", "chain", "span", "pair", "pair_number", "allowance", "grid", "path")
+FEATURES = ("solid", "limited", "branched", "shaped")  # what kernels are compiled with once a kind has it
 
 
 @ti.kernel
 def _write(field: ti.template(), source: ti.types.ndarray(), start: ti.i32):
     for r, c in ti.ndrange(source.shape[0], source.shape[1]):
         field[r, start + c] = source[r, c]
+
+
+@ti.func
+def _put(field: ti.template(), values: ti.template(), plan: ti.template(), n, k):
+    if k < plan[n, 1]:
+        for r in range(field.shape[0]):
+            field[r, plan[n, 0] + k] = values[plan[n, 2] + r * plan[n, 1] + k]
+
+
+@ti.kernel
+def _write_kind(
+    model: ti.template(),
+    numbers: ti.types.ndarray(),
+    indices: ti.types.ndarray(),
+    plan: ti.types.ndarray(),
+    widest: ti.i32,
+):
+    """Columns of one kind in the fields of MODEL_FIELDS, one kernel for all of them: each takes a moment to compile.
+
+    numbers, indices: values of the f32 and of the i32 fields, end to end; plan (fields, 3): each one's first column,
+    columns, and place in its list.
+    """
+    for k in range(widest):
+        _put(model.joint, numbers, plan, 0, k)
+        _put(model.chain, numbers, plan, 1, k)
+        _put(model.span, indices, plan, 2, k)
+        _put(model.pair, indices, plan, 3, k)
+        _put(model.pair_number, numbers, plan, 4, k)
+        _put(model.allowance, numbers, plan, 5, k)
+        _put(model.grid, numbers, plan, 6, k)
+        _put(model.path, indices, plan, 7, k)
 
 
 @ti.kernel
@@ -144,7 +178,7 @@ class Storage:
             "anchor": Pool(chains // 4),
             "collider": Pool(chains),
         }
-        self._solid = self._limited = False
+        self._features = dict.fromkeys(FEATURES, False)
         self._models: dict[int, list[tuple[str, int, np.ndarray]]] = {}
         self._used: dict[str, Roster] = {}
         self._allocate_model()
@@ -154,8 +188,7 @@ class Storage:
         p = self.model_pools
         self.model, self._model_block = model_storage(
             *(p[name].capacity for name in ("joint", "chain", "pair", "allowance", "grid", "path")),
-            solid=self._solid,
-            limited=self._limited,
+            **self._features,
         )
 
     def _allocate_state(self) -> None:
@@ -178,32 +211,43 @@ class Storage:
         span[row.PATH_START] += starts["path"]
         path[row.PATH_JOINT] += starts["joint"]
         path[row.PATH_CHAIN] = np.where(path[row.PATH_CHAIN] >= 0, path[row.PATH_CHAIN] + starts["chain"], -1)
-        parts = [
-            ("joint", starts["joint"], joint),
-            ("chain", starts["chain"], chain),
-            ("span", starts["chain"], span),
-            ("pair", starts["pair"], pair),
-            ("pair_number", starts["pair"], pair_number),
-            ("allowance", starts["allowance"], allowance[None]),
-            ("grid", starts["grid"], grid[None]),
-            ("path", starts["path"], path),
-        ]
+        values = (joint, chain, span, pair, pair_number, allowance[None], grid[None], path)
+        pools = ("joint", "chain", "chain", "pair", "pair", "allowance", "grid", "path")
+        parts = [(name, starts[pool], v) for name, pool, v in zip(MODEL_FIELDS, pools, values, strict=True)]
         self._models[starts["chain"]] = parts
-        if not self._solid and np.isin(pair[row.PAIR_SHAPE], SOLID).any():
-            self._solid = True
-            self.model = replace(self.model, solid=True)
-        if not self._limited and joint[row.LIMIT].any():
-            self._limited = True
-            self.model = replace(self.model, limited=True)
+        found = {
+            "solid": np.isin(pair[row.PAIR_SHAPE], SOLID).any(),
+            "limited": joint[row.LIMIT].any(),
+            "branched": path.size > 0,
+            "shaped": not np.isin(pair[row.PAIR_SHAPE], PLAIN + SOLID).all(),
+        }
+        new = {name: True for name, has in found.items() if has and not self._features[name]}
+        if new:
+            self._features.update(new)
+            self.model = replace(self.model, **new)
         if any(p.short for p in self.model_pools.values()):
             for p in self.model_pools.values():
                 p.grow()
             self._model_block.destroy()
             self._allocate_model()
-            parts = [part for kind in self._models.values() for part in kind]
-        for name, start, values in parts:
-            write(getattr(self.model, name), values, start)
+            for kind in self._models.values():
+                self._write_kind(kind)
+        else:
+            self._write_kind(parts)
         return starts["chain"]
+
+    def _write_kind(self, parts: list[tuple[str, int, np.ndarray]]) -> None:
+        lists: dict[type, list[np.ndarray]] = {np.float32: [], np.int32: []}
+        plan = np.zeros((len(parts), 3), dtype=np.int32)
+        for n, (name, start, values) in enumerate(parts):
+            field = getattr(self.model, name)
+            if start + values.shape[1] > field.shape[1] or len(values) != field.shape[0]:
+                raise IndexError(f"{name}: columns {start}..{start + values.shape[1]} of a field of shape {field.shape}")
+            own = lists[np.int32 if field.dtype == ti.i32 else np.float32]
+            plan[n] = start, values.shape[1], sum(v.size for v in own)
+            own.append(values)
+        flat = [np.concatenate([*map(np.ravel, own), [0]]).astype(kind) for kind, own in lists.items()]
+        _write_kind(self.model, *flat, plan, int(plan[:, 1].max()))
 
     def drop_model(self, column: int) -> None:
         """Give the columns of a kind back."""

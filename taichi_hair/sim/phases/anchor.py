@@ -29,17 +29,18 @@ def chain_start(model: ti.template(), state: ti.template(), c, tick, source):
     bent = anchor4(state, tick, row.ATTACH, a)
     start = ti.Vector([0.0, 0.0, 0.0])
     end = start
-    for n in range(model.span[row.PATH_COUNT, m]):
-        p = model.span[row.PATH_START, m] + n
-        k = model.path[row.PATH_JOINT, p]
-        chain = model.path[row.PATH_CHAIN, p]
-        if chain >= 0:
-            start = start + rotate(bent, load3(model.chain, row.OFFSET_ABOVE, chain)) * scale
-        else:
-            start = end
-        end = load3(state.joint, source, state.slot[row.BLOCK, c] + model.path[row.PATH_STATE, p])
-        rest_turn = multiply(bent, load4(model.joint, row.REST_TURN, k))
-        bent = bent_joint(rest_turn, load3(model.joint, row.AXIS, k), end - start)
+    if ti.static(model.branched):
+        for n in range(model.span[row.PATH_COUNT, m]):
+            p = model.span[row.PATH_START, m] + n
+            k = model.path[row.PATH_JOINT, p]
+            chain = model.path[row.PATH_CHAIN, p]
+            if chain >= 0:
+                start = start + rotate(bent, load3(model.chain, row.OFFSET_ABOVE, chain)) * scale
+            else:
+                start = end
+            end = load3(state.joint, source, state.slot[row.BLOCK, c] + model.path[row.PATH_STATE, p])
+            rest_turn = multiply(bent, load4(model.joint, row.REST_TURN, k))
+            bent = bent_joint(rest_turn, load3(model.joint, row.AXIS, k), end - start)
     return start + rotate(bent, load3(model.chain, row.OFFSET_ABOVE, m)) * scale, bent
 
 

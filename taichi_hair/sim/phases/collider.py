@@ -2,8 +2,7 @@
 
 from .. import layout as row
 from ..backend import ti
-from ..vectors import multiply, rotate
-from .anchor import anchor3, anchor4
+from ..vectors import rotate
 from .shapes import BOX, PLANE, SURFACE, TAPERED_CAPSULE, along_axis, box_distance, round_distance, surface_distance
 
 SLACK = 1e-5  # metres by which bounding spheres are widened, for rounding
@@ -26,52 +25,38 @@ def collider4(state: ti.template(), tick, first, b):
 
 
 @ti.func
-def has_axis(shape):
+def has_axis(model: ti.template(), shape):
     """Whether point b of a collider is a place, as point a is; else it is a direction or a size."""
-    return shape != PLANE and shape != BOX and shape != SURFACE
+    out = True
+    if ti.static(model.shaped or model.solid):
+        out = shape != PLANE and shape != BOX and shape != SURFACE
+    return out
 
 
 @ti.func
-def place_now(model: ti.template(), state: ti.template(), c, shape, b, tick):
+def place_now(model: ti.template(), state: ti.template(), b, tick):
     """(a, b, turn) of a collider at the end of the tick, from the chain's attach point along world axes."""
-    offset = anchor3(state, tick, row.OFFSET, state.slot[row.ANCHOR, c])
-    first = collider3(state, tick + 1, row.POINT_A, b) - offset
-    last = collider3(state, tick + 1, row.POINT_B, b)
-    if has_axis(shape):
-        last -= offset
-    turn = ti.Vector([0.0, 0.0, 0.0, 1.0])
-    if ti.static(model.solid):
-        turn = collider4(state, tick + 1, row.COLLIDER_TURN, b)
-    return first, last, turn
-
-
-@ti.func
-def place_before(model: ti.template(), state: ti.template(), c, shape, b, tick):
-    """The same one tick earlier, carried to this tick's origin (and centre) as the hair is."""
-    a = state.slot[row.ANCHOR, c]
-    carry = anchor4(state, tick, row.CARRY, a)
-    shift = anchor3(state, tick, row.SHIFT, a)
-    offset = anchor3(state, tick, row.OFFSET_BEFORE, a)
-    first = rotate(carry, collider3(state, tick, row.POINT_A, b) - offset) + shift
-    last = collider3(state, tick, row.POINT_B, b)
-    if has_axis(shape):
-        last = rotate(carry, last - offset) + shift
-    elif shape == PLANE:
-        last = rotate(carry, last)
     turn = ti.Vector([0.0, 0.0, 0.0, 1.0])
     if ti.static(model.solid):
         turn = collider4(state, tick, row.COLLIDER_TURN, b)
-        if shape == BOX or shape == SURFACE:
-            turn = multiply(carry, turn)
-    return first, last, turn
+    return collider3(state, tick, row.POINT_A, b), collider3(state, tick, row.POINT_B, b), turn
 
 
 @ti.func
-def place_at(model: ti.template(), state: ti.template(), c, shape, b, tick, f):
+def place_before(model: ti.template(), state: ti.template(), b, tick):
+    """The same one tick earlier, carried to this tick's origin (and centre) as the hair is."""
+    turn = ti.Vector([0.0, 0.0, 0.0, 1.0])
+    if ti.static(model.solid):
+        turn = collider4(state, tick, row.WAS_TURN, b)
+    return collider3(state, tick, row.WAS_A, b), collider3(state, tick, row.WAS_B, b), turn
+
+
+@ti.func
+def place_at(model: ti.template(), state: ti.template(), shape, b, tick, f):
     """The same at the fraction f of the tick's path."""
-    first, last, turn = place_now(model, state, c, shape, b, tick)
+    first, last, turn = place_now(model, state, b, tick)
     if f < 1.0:
-        was_first, was_last, was_turn = place_before(model, state, c, shape, b, tick)
+        was_first, was_last, was_turn = place_before(model, state, b, tick)
         first = was_first + (first - was_first) * f
         last = was_last + (last - was_last) * f
         if ti.static(model.solid):
@@ -79,24 +64,25 @@ def place_at(model: ti.template(), state: ti.template(), c, shape, b, tick, f):
                 was_turn = -was_turn
             turn = was_turn + (turn - was_turn) * f
             turn = turn / ti.max(turn.norm(), 1e-20)
-        if shape == PLANE:
-            last = last / ti.max(last.norm(), 1e-20)
+        if ti.static(model.shaped):
+            if shape == PLANE:
+                last = last / ti.max(last.norm(), 1e-20)
     return first, last, turn
 
 
 @ti.func
-def surface_velocity(model: ti.template(), state: ti.template(), c, shape, b, tick, p, f, h):
+def surface_velocity(model: ti.template(), state: ti.template(), shape, b, tick, p, f, h):
     """Velocity, m/s, of the collider's material that is at p when the tick's path is at the fraction f."""
-    now_a, now_b, now_turn = place_now(model, state, c, shape, b, tick)
-    was_a, was_b, was_turn = place_before(model, state, c, shape, b, tick)
+    now_a, now_b, now_turn = place_now(model, state, b, tick)
+    was_a, was_b, was_turn = place_before(model, state, b, tick)
     moved = now_a - was_a
-    if has_axis(shape):
+    if has_axis(model, shape):
         at_a = was_a + (now_a - was_a) * f
         at_b = was_b + (now_b - was_b) * f
-        moved += ((now_b - was_b) - moved) * along_axis(p, at_a, at_b - at_a, 0.0)
+        moved += ((now_b - was_b) - moved) * along_axis(p, at_a, at_b - at_a, 0.0, False)
     if ti.static(model.solid):
         if shape == BOX or shape == SURFACE:
-            at_a, _, turn = place_at(model, state, c, shape, b, tick, f)
+            at_a, _, turn = place_at(model, state, shape, b, tick, f)
             q = rotate(ti.Vector([-turn[0], -turn[1], -turn[2], turn[3]]), p - at_a)
             moved += rotate(now_turn, q) - rotate(was_turn, q)
     return moved / h
@@ -107,12 +93,13 @@ def pair_distance(model: ti.template(), state: ti.template(), c, pair, tick, f, 
     """Distance, direction and place along the segment o-x of one collider at the fraction f of the tick's path."""
     shape = model.pair[row.PAIR_SHAPE, pair]
     b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
-    first, last, turn = place_at(model, state, c, shape, b, tick, f)
-    radius = state.collider[tick + 1, row.COLLIDER_RADIUS, b]
+    first, last, turn = place_at(model, state, shape, b, tick, f)
+    radius = state.collider[tick, row.COLLIDER_RADIUS, b]
     grow = 0.0
-    if shape == TAPERED_CAPSULE:
-        grow = state.collider[tick + 1, row.TAIL_RADIUS, b] - radius
-    distance, n, u = round_distance(shape, first, last, radius, grow, o, x, r, up)
+    if ti.static(model.shaped):
+        if shape == TAPERED_CAPSULE:
+            grow = state.collider[tick, row.TAIL_RADIUS, b] - radius
+    distance, n, u = round_distance(shape, first, last, radius, grow, o, x, r, up, model.shaped)
     if ti.static(model.solid):
         if shape == BOX:
             distance, n, u = box_distance(first, last, radius, turn, o, x, r)
@@ -139,14 +126,13 @@ def pair_distance(model: ti.template(), state: ti.template(), c, pair, tick, f, 
 def near_pairs(model: ti.template(), state: ti.template(), c, tick, center, reach, among):
     """Bits of those pairs of `among` whose bounding sphere, over the whole tick, meets the sphere (center, reach)."""
     m = state.slot[row.MODEL, c]
-    from_center = anchor3(state, tick, row.OFFSET, state.slot[row.ANCHOR, c]) + center
     found = 0
     for q in range(model.span[row.PAIR_COUNT, m]):
         bit = 1 << ti.min(q, BITS)
         if (among & bit) != 0:
             b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, model.span[row.PAIR_START, m] + q]
-            d = collider3(state, tick + 1, row.BOUND, b) - from_center
-            r = (state.collider[tick + 1, row.BOUND + 3, b] + reach) * 1.0001 + SLACK
+            d = collider3(state, tick, row.BOUND, b) - center
+            r = (state.collider[tick, row.BOUND + 3, b] + reach) * 1.0001 + SLACK
             if d.dot(d) <= r * r:
                 found |= bit
     return found
@@ -162,16 +148,16 @@ def path_steps(model: ti.template(), state: ti.template(), c, tick, mask, joint_
             pair = model.span[row.PAIR_START, m] + q
             shape = model.pair[row.PAIR_SHAPE, pair]
             b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
-            thick = state.collider[tick + 1, row.THICKNESS, b] + hair
-            now_a, now_b, _ = place_now(model, state, c, shape, b, tick)
-            was_a, was_b, _ = place_before(model, state, c, shape, b, tick)
+            thick = state.collider[tick, row.THICKNESS, b] + hair
+            now_a, now_b, _ = place_now(model, state, b, tick)
+            was_a, was_b, _ = place_before(model, state, b, tick)
             at_joint = joint - joint_before
             at_end = x - x_before
             move_a = now_a - was_a
             moved = ti.max((at_joint - move_a).norm(), (at_end - move_a).norm())
-            if has_axis(shape):
+            if has_axis(model, shape):
                 move_b = now_b - was_b
                 moved = ti.max(moved, ti.max((at_joint - move_b).norm(), (at_end - move_b).norm()))
-            moved += state.collider[tick + 1, row.TWIST, b]
+            moved += state.collider[tick, row.TWIST, b]
             most = ti.max(most, moved / ti.max(SHARE * thick, 1e-6))
     return ti.min(ti.cast(ti.ceil(most), ti.i32), MOST_STEPS)

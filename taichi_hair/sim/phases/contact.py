@@ -122,7 +122,7 @@ def turned_out(
                 pair = model.span[row.PAIR_START, m] + which
                 b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
                 p = joint + (x - joint) * u
-                surface = surface_velocity(model, state, c, model.pair[row.PAIR_SHAPE, pair], b, tick, p, f, h)
+                surface = surface_velocity(model, state, model.pair[row.PAIR_SHAPE, pair], b, tick, p, f, h)
                 friction = model.pair_number[row.PAIR_FRICTION, pair]
                 along = (x - joint).dot(n) / length
                 if u < LEAST_ARM or 1.0 - along * along < LEAST_SIDE * LEAST_SIDE:

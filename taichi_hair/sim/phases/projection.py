@@ -25,13 +25,14 @@ def rest_step(model: ti.template(), state: ti.template(), c, tick, root, root_be
     now = rotate(attach, point) * scale
     before = rotate(attach_before, point) * scale_before
     m = state.slot[row.MODEL, c]
-    if model.span[row.PATH_COUNT, m] > 0:
-        now += root - rotate(attach, load3(model.chain, row.ROOT, m)) * scale
-        carried_root = rotate(attach_before, load3(model.chain, row.ROOT, m)) * scale_before
-        before = carry(state, c, tick, before - carried_root) + root_before
-    else:
-        before = carry(state, c, tick, before) + anchor3(state, tick, row.SHIFT, a)
-    return now, now - before
+    origin = ti.Vector([0.0, 0.0, 0.0])
+    shift = anchor3(state, tick, row.SHIFT, a)
+    if ti.static(model.branched):
+        if model.span[row.PATH_COUNT, m] > 0:
+            now += root - rotate(attach, load3(model.chain, row.ROOT, m)) * scale
+            origin = rotate(attach_before, load3(model.chain, row.ROOT, m)) * scale_before
+            shift = root_before
+    return now, now - (carry(state, c, tick, before - origin) + shift)
 
 
 @ti.func

@@ -30,15 +30,17 @@ def unit_or(v, m, fallback):
 
 
 @ti.func
-def along_axis(p, a, e, grow):
+def along_axis(p, a, e, grow, shaped: ti.template()):
     """Parameter v in [0, 1] of the least |p - a - v e| - v grow: where on an axis, whose radius grows by `grow`, the
-    surface is nearest to p. 0 for an axis of length 0; the thicker end where one end's sphere holds the other's."""
+    surface is nearest to p. 0 for an axis of length 0; the thicker end where one end's sphere holds the other's. Without
+    `shaped`, code for axes that grow is left out."""
     w = p - a
     ee = ti.max(e.dot(e), 1e-20)
     v = w.dot(e) / ee
-    if grow != 0.0:
-        off = ti.sqrt(ti.max(w.dot(w) - v * v * ee, 0.0))
-        v += grow * off / ti.sqrt(ee * ti.max(ee - grow * grow, 1e-6 * ee))
+    if ti.static(shaped):
+        if grow != 0.0:
+            off = ti.sqrt(ti.max(w.dot(w) - v * v * ee, 0.0))
+            v += grow * off / ti.sqrt(ee * ti.max(ee - grow * grow, 1e-6 * ee))
     return ti.min(ti.max(v, 0.0), 1.0)
 
 
@@ -52,7 +54,7 @@ def point_distance(shape, a, b, radius, p, r, up):
         n = b
         distance = (p - a).dot(b) - r
     else:
-        d = p - (a + (b - a) * along_axis(p, a, b - a, 0.0))
+        d = p - (a + (b - a) * along_axis(p, a, b - a, 0.0, False))
         m = d.norm()
         n = unit_or(d, m, up)
         distance = m - radius - r
@@ -63,7 +65,7 @@ def point_distance(shape, a, b, radius, p, r, up):
 
 
 @ti.func
-def segments_nearest(o, d, a, e, grow):
+def segments_nearest(o, d, a, e, grow, shaped: ti.template()):
     """(u, v), both in [0, 1], of the least |o + u d - a - v e| - v grow.
 
     Ericson, Real-Time Collision Detection, section 5.1.9, which holds for any function that is convex in u and v
@@ -81,19 +83,21 @@ def segments_nearest(o, d, a, e, grow):
     u = 0.0
     if slant > 1e-7 * dd * ee:
         t = 0.0
-        if grow != 0.0:
-            t = grow * ti.abs(w.dot(d.cross(e))) / ti.sqrt(slant)
+        if ti.static(shaped):
+            if grow != 0.0:
+                t = grow * ti.abs(w.dot(d.cross(e))) / ti.sqrt(slant)
         u = (de * (ew + t) - dw * ee) / det
-    elif grow != 0.0:
-        u = ti.select(grow * de > 0.0, 1.0, 0.0)
     else:
         first = -dw / ti.max(dd, 1e-20)
         last = first + de / ti.max(dd, 1e-20)
         low = ti.max(ti.min(first, last), 0.0)
         high = ti.min(ti.max(first, last), 1.0)
         u = 0.5 * (low + high)
+        if ti.static(shaped):
+            if grow != 0.0:
+                u = ti.select(grow * de > 0.0, 1.0, 0.0)
     u = ti.min(ti.max(u, 0.0), 1.0)
-    v = along_axis(o + d * u, a, e, grow)
+    v = along_axis(o + d * u, a, e, grow, shaped)
     u = ti.min(ti.max((de * v - dw) / ti.max(dd, 1e-20), 0.0), 1.0)
     return u, v
 
@@ -176,26 +180,33 @@ def surface_at(grid: ti.template(), start, nx, ny, nz, cell, p):
 
 
 @ti.func
-def round_distance(shape, a, b, radius, grow, o, x, r, up):
+def axis_distance(a, b, radius, grow, o, x, r, up, shaped: ti.template()):
+    """The part of `round_distance` for an axis from a to b with the radii `radius` and `radius + grow`."""
+    e = b - a
+    u, v = segments_nearest(o, x - o, a, e, grow, shaped)
+    d = o + (x - o) * u - (a + e * v)
+    m = d.norm()
+    return m - radius - grow * v - r, unit_or(d, m, up), u
+
+
+@ti.func
+def round_distance(shape, a, b, radius, grow, o, x, r, up, shaped: ti.template()):
     """Least distance between a round shape or a plane and the segment o-x of radius r, negative when they overlap; the
     direction in which the segment leaves the shape there; and u in [0, 1], where along the segment that is.
 
     A plane and the inside shapes are convex for the hair, so that only an end can be the worst point; the joint o
-    belongs to the segment above, so the end x is tested.
+    belongs to the segment above, so the end x is tested. Without `shaped` every shape is a sphere or a capsule.
     """
     distance = 0.0
     n = up
     u = 1.0
-    if shape == SPHERE or shape == CAPSULE or shape == TAPERED_CAPSULE:
-        e = b - a
-        s, v = segments_nearest(o, x - o, a, e, grow)
-        u = s
-        d = o + (x - o) * u - (a + e * v)
-        m = d.norm()
-        n = unit_or(d, m, up)
-        distance = m - radius - grow * v - r
+    if ti.static(shaped):
+        if shape == SPHERE or shape == CAPSULE or shape == TAPERED_CAPSULE:
+            distance, n, u = axis_distance(a, b, radius, grow, o, x, r, up, True)
+        else:
+            distance, n = point_distance(shape, a, b, radius, x, r, up)
     else:
-        distance, n = point_distance(shape, a, b, radius, x, r, up)
+        distance, n, u = axis_distance(a, b, radius, 0.0, o, x, r, up, False)
     return distance, n, u
 
 
