@@ -68,7 +68,7 @@ VELOCITY = 3  # 3
 WORK = 6  # 3, force, then flight (a rod's less its position), then the projected end point of the tick that runs
 DEVIATION = 9  # 3, rod: end point less its rest place; spring-bone: kept tail less end point
 BEFORE = 12  # 3, end point one tick earlier, for display between ticks
-DEVIATION_BEFORE = 15  # 3, rod: DEVIATION one tick earlier, carried
+DEVIATION_BEFORE = 15  # 3, rod: DEVIATION one tick earlier, carried, of the same place from this tick's rest shape
 HANDED = 15  # 3, in contact: the way out that the segment below asks of this one; DEVIATION_BEFORE is done with then
 STATE_JOINT_ROWS = 18
 

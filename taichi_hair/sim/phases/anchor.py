@@ -63,13 +63,18 @@ def carry_chain(model: ti.template(), state: ti.template(), c, tick):
     turn = anchor4(state, tick, row.CARRY, a)
     shift = anchor3(state, tick, row.SHIFT, a)
     i = state.slot[row.START, c]
+    stride = state.slot[row.STRIDE, c]
+    turns = turn[3] < 1.0
     for _ in range(model.span[row.JOINTS, m]):
-        x = rotate(turn, load3(state.joint, row.POSITION, i)) + shift
+        x = load3(state.joint, row.POSITION, i)
+        if turns:
+            x = rotate(turn, x)
+            store3(state.joint, row.VELOCITY, i, rotate(turn, load3(state.joint, row.VELOCITY, i)))
+            store3(state.joint, row.DEVIATION, i, rotate(turn, load3(state.joint, row.DEVIATION, i)))
+        x += shift
         store3(state.joint, row.POSITION, i, x)
         store3(state.joint, row.BEFORE, i, x)
-        store3(state.joint, row.VELOCITY, i, rotate(turn, load3(state.joint, row.VELOCITY, i)))
-        store3(state.joint, row.DEVIATION, i, rotate(turn, load3(state.joint, row.DEVIATION, i)))
-        i += state.slot[row.STRIDE, c]
+        i += stride
     root = rotate(turn, load3(state.chain, row.ROOT_BEFORE, c)) + shift
     store3(state.chain, row.ROOT_BEFORE, c, root)
 

@@ -234,6 +234,7 @@ def contact_chain(
     root_before = load3(state.chain, row.ROOT_BEFORE, c)
     store3(state.chain, row.ROOT_BEFORE, c, root)
     count = model.span[row.JOINTS, m]
+    stride = state.slot[row.STRIDE, c]
     among = 0
     if ti.static(contact == CONTACT_SEGMENT):
         among = chain_pairs(model, state, c, tick, root, root_before)
@@ -241,7 +242,7 @@ def contact_chain(
         i = state.slot[row.START, c]
         for _ in range(count):
             store3(state.joint, row.POSITION, i, load3(state.joint, row.WORK, i))
-            i += state.slot[row.STRIDE, c]
+            i += stride
     elif ti.static(contact == CONTACT_SEGMENT):
         wanted = 1
         for n in range(PASSES):
@@ -253,7 +254,7 @@ def contact_chain(
         for _ in range(count):
             pushed = load3(state.joint, row.POSITION, i) - load3(state.joint, row.WORK, i)
             store3(state.joint, row.DEVIATION, i, load3(state.joint, row.DEVIATION, i) + (pushed - lifted))
-            i += state.slot[row.STRIDE, c]
+            i += stride
 
 
 @ti.func

@@ -24,6 +24,8 @@ def damping_chain(model: ti.template(), state: ti.template(), c, tick, h, solver
     spin = anchor4(state, tick, row.SPIN, a)
     step = anchor3(state, tick, row.STEP, a)
     i = state.slot[row.START, c]
+    stride = state.slot[row.STRIDE, c]
+    model_stride = model.span[row.JOINT_STRIDE, m]
     k = model.span[row.JOINT_START, m]
     for _ in range(model.span[row.JOINTS, m]):
         x = load3(state.joint, row.POSITION, i)
@@ -43,5 +45,5 @@ def damping_chain(model: ti.template(), state: ti.template(), c, tick, h, solver
             h,
         )
         store3(state.joint, row.WORK, i, y)
-        i += state.slot[row.STRIDE, c]
-        k += model.span[row.JOINT_STRIDE, m]
+        i += stride
+        k += model_stride

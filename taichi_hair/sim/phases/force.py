@@ -39,6 +39,8 @@ def force_chain(model: ti.template(), state: ti.template(), c, tick, solver: ti.
     scale = state.anchor[tick, row.SCALE, a]
     external = sag_free_gravity(load3(model.chain, row.GRAVITY, m), load3(model.chain, row.GRAVITY_CARRIED, m), attach)
     i = state.slot[row.START, c]
+    stride = state.slot[row.STRIDE, c]
+    model_stride = model.span[row.JOINT_STRIDE, m]
     k = model.span[row.JOINT_START, m]
     origin = load3(state.chain, row.ROOT_BEFORE, c)
     for j in range(model.span[row.JOINTS, m]):
@@ -54,9 +56,9 @@ def force_chain(model: ti.template(), state: ti.template(), c, tick, solver: ti.
             pull = link_spring(model.joint[row.PULL, k], origin, rest, x)
             force += pull
             if j > 0:
-                above = i - state.slot[row.STRIDE, c]
+                above = i - stride
                 store3(state.joint, row.WORK, above, load3(state.joint, row.WORK, above) - pull)
             origin = x
         store3(state.joint, row.WORK, i, force)
-        i += state.slot[row.STRIDE, c]
-        k += model.span[row.JOINT_STRIDE, m]
+        i += stride
+        k += model_stride

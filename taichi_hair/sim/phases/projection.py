@@ -6,38 +6,8 @@ Reads WORK = y (and DEVIATION); writes WORK = the projected end point (and DEVIA
 from .. import layout as row
 from ..backend import ti
 from ..solvers.kinds import ROD
-from ..vectors import load3, rotate, store3, towards
+from ..vectors import load3, multiply, rotate, store3, towards
 from .anchor import anchor3, anchor4, chain_start
-
-
-@ti.func
-def rest_step(model: ti.template(), state: ti.template(), c, tick, root, root_before, k):
-    """Where the end point rests on this tick's carried shape, and how far that is from where it rested a tick ago.
-
-    A head that stands still gives a step of exactly 0: both places are the same arithmetic on the same numbers.
-    """
-    a = state.slot[row.ANCHOR, c]
-    attach = anchor4(state, tick, row.ATTACH, a)
-    scale = state.anchor[tick, row.SCALE, a]
-    attach_before = anchor4(state, tick, row.ATTACH_BEFORE, a)
-    scale_before = state.anchor[tick, row.SCALE_BEFORE, a]
-    point = load3(model.joint, row.REST_POINT, k)
-    now = rotate(attach, point) * scale
-    before = rotate(attach_before, point) * scale_before
-    m = state.slot[row.MODEL, c]
-    origin = ti.Vector([0.0, 0.0, 0.0])
-    shift = anchor3(state, tick, row.SHIFT, a)
-    if ti.static(model.branched):
-        if model.span[row.PATH_COUNT, m] > 0:
-            now += root - rotate(attach, load3(model.chain, row.ROOT, m)) * scale
-            origin = rotate(attach_before, load3(model.chain, row.ROOT, m)) * scale_before
-            shift = root_before
-    return now, now - (carry(state, c, tick, before - origin) + shift)
-
-
-@ti.func
-def carry(state: ti.template(), c, tick, v):
-    return rotate(anchor4(state, tick, row.CARRY, state.slot[row.ANCHOR, c]), v)
 
 
 @ti.func
@@ -54,15 +24,29 @@ def rod_solve(model: ti.template(), state: ti.template(), c, tick, root):
     stride = state.slot[row.STRIDE, c]
     kstride = model.span[row.JOINT_STRIDE, m]
     memory = model.chain[row.MEMORY, m]
-    root_before = load3(state.chain, row.ROOT_BEFORE, c)
+    a = state.slot[row.ANCHOR, c]
+    attach = anchor4(state, tick, row.ATTACH, a)
+    scale = state.anchor[tick, row.SCALE, a]
+    attach_before = multiply(anchor4(state, tick, row.CARRY, a), anchor4(state, tick, row.ATTACH_BEFORE, a))
+    scale_before = state.anchor[tick, row.SCALE_BEFORE, a]
+    origin = ti.Vector([0.0, 0.0, 0.0])
+    origin_before = anchor3(state, tick, row.SHIFT, a)
+    if ti.static(model.branched):
+        if model.span[row.PATH_COUNT, m] > 0:
+            root_at = load3(model.chain, row.ROOT, m)
+            origin = root - rotate(attach, root_at) * scale
+            origin_before = load3(state.chain, row.ROOT_BEFORE, c) - rotate(attach_before, root_at) * scale_before
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
     z1 = ti.Vector([0.0, 0.0, 0.0])
     z2 = ti.Vector([0.0, 0.0, 0.0])
     for _ in range(n):
         p = load3(state.joint, row.DEVIATION, i)
-        store3(state.joint, row.DEVIATION_BEFORE, i, p)
-        _now, step = rest_step(model, state, c, tick, root, root_before, k)
+        # How far the rest shape has gone since the last tick. A head that stands still gives exactly 0: both places are
+        # the same arithmetic on the same numbers.
+        point = load3(model.joint, row.REST_POINT, k)
+        step = (rotate(attach, point) * scale + origin) - (rotate(attach_before, point) * scale_before + origin_before)
+        store3(state.joint, row.DEVIATION_BEFORE, i, p - step)
         z = p * (1.0 - memory) + (load3(state.joint, row.WORK, i) - step)
         z = z - model.joint[row.LOWER1, k] * z1 - model.joint[row.LOWER2, k] * z2
         store3(state.joint, row.WORK, i, z)
@@ -111,6 +95,8 @@ def rod_lengths(model: ti.template(), state: ti.template(), c, tick, root):
     scale = state.anchor[tick, row.SCALE, a]
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
+    stride = state.slot[row.STRIDE, c]
+    model_stride = model.span[row.JOINT_STRIDE, m]
     joint = root
     solved_above = ti.Vector([0.0, 0.0, 0.0])
     above = ti.Vector([0.0, 0.0, 0.0])
@@ -123,8 +109,8 @@ def rod_lengths(model: ti.template(), state: ti.template(), c, tick, root):
         solved_above = solved
         store3(state.joint, row.DEVIATION, i, above)
         store3(state.joint, row.WORK, i, joint)
-        i += state.slot[row.STRIDE, c]
-        k += model.span[row.JOINT_STRIDE, m]
+        i += stride
+        k += model_stride
 
 
 @ti.func
@@ -136,13 +122,15 @@ def arc_lengths(model: ti.template(), state: ti.template(), c, tick, root):
     scale = state.anchor[tick, row.SCALE, a]
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
+    stride = state.slot[row.STRIDE, c]
+    model_stride = model.span[row.JOINT_STRIDE, m]
     joint = root
     for _ in range(model.span[row.JOINTS, m]):
         fallback = rotate(attach, load3(model.joint, row.REST, k))
         joint = towards(joint, load3(state.joint, row.WORK, i), model.joint[row.LENGTH, k] * scale, fallback)
         store3(state.joint, row.WORK, i, joint)
-        i += state.slot[row.STRIDE, c]
-        k += model.span[row.JOINT_STRIDE, m]
+        i += stride
+        k += model_stride
 
 
 @ti.func

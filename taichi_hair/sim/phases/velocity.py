@@ -7,7 +7,6 @@ from .. import layout as row
 from ..backend import ti
 from ..solvers.kinds import ROD
 from ..vectors import load3, store3
-from .projection import rest_step
 
 
 @ti.func
@@ -20,16 +19,12 @@ def free_velocity(before, after, h):
 def velocity_chain(model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template()):
     m = state.slot[row.MODEL, c]
     i = state.slot[row.START, c]
-    k = model.span[row.JOINT_START, m]
-    root = load3(state.chain, row.ROOT_FREE, c)
-    root_before = load3(state.chain, row.ROOT_BEFORE, c)
+    stride = state.slot[row.STRIDE, c]
     for _ in range(model.span[row.JOINTS, m]):
         before = load3(state.joint, row.POSITION, i)
         after = load3(state.joint, row.WORK, i)
         if ti.static(solver == ROD):  # the same difference, from numbers that are small near rest
-            _now, step = rest_step(model, state, c, tick, root, root_before, k)
             before = load3(state.joint, row.DEVIATION_BEFORE, i)
-            after = load3(state.joint, row.DEVIATION, i) + step
+            after = load3(state.joint, row.DEVIATION, i)
         store3(state.joint, row.VELOCITY, i, free_velocity(before, after, h))
-        i += state.slot[row.STRIDE, c]
-        k += model.span[row.JOINT_STRIDE, m]
+        i += stride
