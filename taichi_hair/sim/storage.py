@@ -242,7 +242,9 @@ class Storage:
         for n, (name, start, values) in enumerate(parts):
             field = getattr(self.model, name)
             if start + values.shape[1] > field.shape[1] or len(values) != field.shape[0]:
-                raise IndexError(f"{name}: columns {start}..{start + values.shape[1]} of a field of shape {field.shape}")
+                raise IndexError(
+                    f"{name}: columns {start}..{start + values.shape[1]} of a field of shape {field.shape}"
+                )
             own = lists[np.int32 if field.dtype == ti.i32 else np.float32]
             plan[n] = start, values.shape[1], sum(v.size for v in own)
             own.append(values)

@@ -123,41 +123,39 @@ def pair_distance(model: ti.template(), state: ti.template(), c, pair, tick, f, 
 
 
 @ti.func
-def near_pairs(model: ti.template(), state: ti.template(), c, tick, center, reach, among):
-    """Bits of those pairs of `among` whose bounding sphere, over the whole tick, meets the sphere (center, reach)."""
+def near_pairs(model: ti.template(), state: ti.template(), c, tick, center, reach, among, inner, inner_reach):
+    """Bits of those pairs of `among` whose bounding sphere, over the whole tick, meets the sphere (center, reach); none
+    where no such sphere meets the smaller one (inner, inner_reach)."""
     m = state.slot[row.MODEL, c]
+    first = model.span[row.PAIR_START, m]
+    colliders = state.slot[row.COLLIDERS, c]
     found = 0
-    for q in range(model.span[row.PAIR_COUNT, m]):
-        bit = 1 << ti.min(q, BITS)
-        if (among & bit) != 0:
-            b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, model.span[row.PAIR_START, m] + q]
-            d = collider3(state, tick, row.BOUND, b) - center
-            r = (state.collider[tick, row.BOUND + 3, b] + reach) * 1.0001 + SLACK
-            if d.dot(d) <= r * r:
-                found |= bit
-    return found
+    meets = 0
+    for q in range(model.span[row.PAIR_COUNT, m]):  # no branches: whether spheres meet cannot be foreseen
+        b = colliders + model.pair[row.PAIR_COLLIDER, first + q]
+        at = collider3(state, tick, row.BOUND, b)
+        bound = state.collider[tick, row.BOUND + 3, b]
+        outer = at - center
+        outer_reach = (bound + reach) * 1.0001 + SLACK
+        d = at - inner
+        r = (bound + inner_reach) * 1.0001 + SLACK
+        bit = ti.select(outer.dot(outer) <= outer_reach * outer_reach, 1 << ti.min(q, BITS), 0) & among
+        found |= bit
+        meets |= ti.select(d.dot(d) <= r * r, bit, 0)
+    return ti.select(meets != 0, found, 0)
 
 
 @ti.func
-def path_steps(model: ti.template(), state: ti.template(), c, tick, mask, joint_before, x_before, joint, x, hair):
-    """Parts of the tick's path: as many as keep the motion past each near collider below a share of the radii."""
-    m = state.slot[row.MODEL, c]
-    most = 1.0
-    for q in range(model.span[row.PAIR_COUNT, m]):
-        if (mask & (1 << ti.min(q, BITS))) != 0:
-            pair = model.span[row.PAIR_START, m] + q
-            shape = model.pair[row.PAIR_SHAPE, pair]
-            b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
-            thick = state.collider[tick, row.THICKNESS, b] + hair
-            now_a, now_b, _ = place_now(model, state, b, tick)
-            was_a, was_b, _ = place_before(model, state, b, tick)
-            at_joint = joint - joint_before
-            at_end = x - x_before
-            move_a = now_a - was_a
-            moved = ti.max((at_joint - move_a).norm(), (at_end - move_a).norm())
-            if has_axis(model, shape):
-                move_b = now_b - was_b
-                moved = ti.max(moved, ti.max((at_joint - move_b).norm(), (at_end - move_b).norm()))
-            moved += state.collider[tick, row.TWIST, b]
-            most = ti.max(most, moved / ti.max(SHARE * thick, 1e-6))
-    return ti.min(ti.cast(ti.ceil(most), ti.i32), MOST_STEPS)
+def moved_past(model: ti.template(), state: ti.template(), pair, colliders, tick, joint_moved, end_moved):
+    """The farthest that any point of a segment moves past a collider within the tick, and half the collider's least
+    thickness, in metres."""
+    shape = model.pair[row.PAIR_SHAPE, pair]
+    b = colliders + model.pair[row.PAIR_COLLIDER, pair]
+    now_a, now_b, _ = place_now(model, state, b, tick)
+    was_a, was_b, _ = place_before(model, state, b, tick)
+    move = now_a - was_a
+    moved = ti.max((joint_moved - move).norm(), (end_moved - move).norm())
+    if has_axis(model, shape):
+        move = now_b - was_b
+        moved = ti.max(moved, ti.max((joint_moved - move).norm(), (end_moved - move).norm()))
+    return moved + state.collider[tick, row.TWIST, b], state.collider[tick, row.THICKNESS, b]

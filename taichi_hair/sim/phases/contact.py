@@ -9,7 +9,7 @@ from ..backend import ti
 from ..solvers.kinds import CONTACT_SEGMENT, ROD
 from ..vectors import across, load3, rotate, store3, towards
 from .anchor import anchor4, chain_start
-from .collider import BITS, near_pairs, pair_distance, path_steps, surface_velocity
+from .collider import BITS, MOST_STEPS, SHARE, moved_past, near_pairs, pair_distance, surface_velocity
 
 TURNS = 12  # corrections of one segment in one part of a path; deepest first, so that collider order cannot matter
 CLEAR = 1e-6  # metres; an overlap below it counts as touching
@@ -18,6 +18,7 @@ LEAST_ARM = 0.25  # a contact nearer to the joint than this share of the segment
 LEAST_SIDE = 0.2  # and so is a push that goes along the segment but for this share
 TRIES = 4  # corrections of such a contact before it is handed on
 HANDED = 1e-5  # metres; less is not handed on
+LOOKS = 1 + (TURNS + 1) * MOST_STEPS
 PASSES = 6  # root to tip; after the first only where a segment handed something on
 
 
@@ -25,7 +26,7 @@ PASSES = 6  # root to tip; after the first only where a segment handed something
 def turned_clear(joint, x, n, u, depth, length):
     """The segment turned about its joint so that its point u moves out by `depth` along n; the length stays.
 
-    Turning moves the point along the part of n across the segment only; the angle follows from the lever u * length.
+    Turning moves the point along the part of n across the segment only; the slope follows from the lever u * length.
     The shorter the lever is below LEAST_ARM, the less is tried: a contact at the joint itself turns nothing.
     """
     d = (x - joint) / length
@@ -33,11 +34,10 @@ def turned_clear(joint, x, n, u, depth, length):
     s = side.norm()
     turned = x
     if s > 1e-4:
-        t = side / s
         arm = ti.max(u, LEAST_ARM)
-        angle = ti.min(depth * u / (arm * arm * length * s), STEEPEST)
-        # Where n lies almost along the segment, t is only roughly across it: the length is set, not trusted.
-        way = d * ti.cos(angle) + t * ti.sin(angle)
+        slope = ti.min(depth * u / (arm * arm * length * s), STEEPEST)
+        # Where n lies almost along the segment, side is only roughly across it: the length is set, not trusted.
+        way = d + side * (slope / s)
         turned = joint + way * (length / way.norm())
     return turned
 
@@ -67,90 +67,15 @@ def held_back(x, joint, length, u, n, slip, depth, friction):
 
 
 @ti.func
-def turned_out(
-    model: ti.template(),
-    state: ti.template(),
-    c,
-    j,
-    tick,
-    mask,
-    f,
-    joint,
-    x,
-    v,
-    slip_joint,
-    slip_end,
-    part,
-    h,
-    length,
-    radius,
-    scale,
-):
-    """One segment turned out of all near colliders at the fraction f of the tick's path, the deepest overlap first.
-
-    slip_joint and slip_end: motion of its ends in this part of the path, `part` of a tick. Returns end point, velocity,
-    what is left for the segment above as a vector, and whether anything was touched.
-    """
-    m = state.slot[row.MODEL, c]
-    up = across((x - joint) / ti.max(length, 1e-20))
-    left = ti.Vector([0.0, 0.0, 0.0])
-    touched = 0
-    tries = 0
-    looking = mask
-    for _ in range(TURNS):  # no `while`: on Vulkan a loop that is entered again does not start anew
-        if looking != 0:
-            deepest = -CLEAR
-            n = up
-            u = 1.0
-            which = -1
-            for q in range(model.span[row.PAIR_COUNT, m]):
-                if (looking & (1 << ti.min(q, BITS))) != 0:
-                    allowance = model.allowance[
-                        0, model.span[row.ALLOWANCE_START, m] + q * model.span[row.JOINTS, m] + j
-                    ]
-                    pair = model.span[row.PAIR_START, m] + q
-                    distance, way, place = pair_distance(model, state, c, pair, tick, f, joint, x, radius, up)
-                    distance += allowance * scale
-                    if distance < deepest:
-                        deepest = distance
-                        n = way
-                        u = place
-                        which = q
-            if which < 0:
-                looking = 0
-            else:
-                pair = model.span[row.PAIR_START, m] + which
-                b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
-                p = joint + (x - joint) * u
-                surface = surface_velocity(model, state, model.pair[row.PAIR_SHAPE, pair], b, tick, p, f, h)
-                friction = model.pair_number[row.PAIR_FRICTION, pair]
-                along = (x - joint).dot(n) / length
-                if u < LEAST_ARM or 1.0 - along * along < LEAST_SIDE * LEAST_SIDE:
-                    tries += 1
-                if tries > TRIES:
-                    tries = 0
-                    looking &= ~(1 << ti.min(which, BITS))
-                    if -deepest > HANDED and deepest * deepest > left.dot(left):
-                        left = n * -deepest
-                else:
-                    x = turned_clear(joint, x, n, u, -deepest, length)
-                    if friction > 0.0 and part > 0.0:
-                        slip = slip_joint * (1.0 - u) + slip_end * u - surface * (part * h)
-                        x = held_back(x, joint, length, u, n, slip, -deepest, friction)
-                v = without_inbound(v, surface, n, friction)
-                kept = model.pair_number[row.PAIR_KEPT, pair]
-                if kept < 1.0 and touched == 0:
-                    v = surface + (v - surface) * (1.0 - (1.0 - kept) * part)
-                touched = 1
-    return x, v, left, touched
-
-
-@ti.func
 def clear_segment(
     model: ti.template(), state: ti.template(), c, j, k, tick, among, path, joint_before, x_before, joint, x, v, h
 ):
     """One segment against its near colliders, along the path from where it was before this tick (path 1) or only where
     it is now (path 0). Returns end point, velocity, what is left for the segment above, whether anything was touched.
+
+    The segment is looked at where the tick leaves it. Where that is farther from every collider than both have moved,
+    nothing was touched on the way either. Else the path is divided, each part ends where contact leaves it, the deepest
+    overlap first, and the next slides on from there.
     """
     a = state.slot[row.ANCHOR, c]
     scale = state.anchor[tick, row.SCALE, a]
@@ -158,53 +83,122 @@ def clear_segment(
     radius = model.joint[row.RADIUS, k] * scale
     left = ti.Vector([0.0, 0.0, 0.0])
     touched = 0
+    mask = 0
     if length > 1e-9 and among != 0:
-        mask = near_pairs(model, state, c, tick, joint, length + radius + (joint - joint_before).norm(), among)
-        if mask != 0:
-            steps = 1
-            if path == 1:
-                steps = path_steps(model, state, c, tick, mask, joint_before, x_before, joint, x, radius)
-            target = x
-            at_before = joint_before
-            free_before = x_before
-            for s in range(steps):
-                f = 1.0
-                at = joint
-                free = target
-                if s < steps - 1:
-                    f = (s + 1.0) / steps
-                    at = joint_before + (joint - joint_before) * f
-                    free = x_before + (target - x_before) * f
-                start = x_before
-                if s > 0:
+        # All that the segment may meet once it turns about its joint, if it meets anything at all on its way.
+        moved = (joint - joint_before).norm()
+        reach = length + radius + moved
+        middle = 0.5 * (joint + x)
+        inner = radius + 0.5 * (x - joint).norm() + 2.0 * moved + (x - x_before).norm()
+        mask = near_pairs(model, state, c, tick, joint, reach, among, middle, inner)
+    if mask != 0:
+        m = state.slot[row.MODEL, c]
+        pairs = model.span[row.PAIR_COUNT, m]
+        first = model.span[row.PAIR_START, m]
+        colliders = state.slot[row.COLLIDERS, c]
+        allowances = model.span[row.ALLOWANCE_START, m] + j
+        segments = model.span[row.JOINTS, m]
+        link = x - joint
+        target = x
+        up = across(link / length)
+        steps = 1
+        s = 0
+        f = 1.0
+        at = joint
+        at_before = joint_before
+        free_before = x_before
+        slip_joint = joint - joint_before
+        slip_end = x - x_before
+        part = ti.select(path == 1, 1.0, 0.0)
+        probing = path
+        alive = 1
+        looking = mask
+        turns = 0
+        tries = 0
+        for _ in range(LOOKS):
+            if alive == 0:
+                break
+            deepest = -CLEAR
+            n = up
+            u = 1.0
+            which = -1
+            most = 1.0
+            free = 1e15
+            for q in range(pairs):
+                if (looking & (1 << ti.min(q, BITS))) != 0:
+                    distance, way, place = pair_distance(model, state, c, first + q, tick, f, at, x, radius, up)
+                    distance += model.allowance[0, allowances + q * segments] * scale
+                    if distance < deepest:
+                        deepest = distance
+                        n = way
+                        u = place
+                        which = q
+                    if probing == 1:
+                        moved, thick = moved_past(model, state, first + q, colliders, tick, slip_joint, slip_end)
+                        free = ti.min(free, distance - moved)
+                        most = ti.max(most, moved / ti.max(SHARE * (thick + radius), 1e-6))
+            ends = which < 0 or turns == TURNS
+            if probing == 1:
+                probing = 0
+                steps = ti.min(ti.cast(ti.ceil(most), ti.i32), MOST_STEPS)
+                if free > 0.0:
+                    steps = 1
+                if steps > 1:
+                    s = -1
+                    ends = True
+            if ends:
+                s += 1
+                alive = ti.cast(s < steps, ti.i32)
+                looking = mask
+                if s < steps and steps > 1:
+                    end = target
+                    at = joint
+                    f = 1.0
+                    if s < steps - 1:
+                        f = (s + 1.0) / steps
+                        at = joint_before + (joint - joint_before) * f
+                        end = x_before + (target - x_before) * f
                     start = x
-                goal = free
-                if touched == 1:
-                    goal = x + (free - free_before)  # slides on from where contact has left it
-                if touched == 1 or s < steps - 1:
-                    goal = towards(at, goal, length, target - joint)
-                x, v, left, hit = turned_out(
-                    model,
-                    state,
-                    c,
-                    j,
-                    tick,
-                    mask,
-                    f,
-                    at,
-                    goal,
-                    v,
-                    at - at_before,
-                    goal - start,
-                    ti.select(path == 1, 1.0 / steps, 0.0),
-                    h,
-                    length,
-                    radius,
-                    scale,
-                )
-                touched = ti.max(touched, hit)
-                at_before = at
-                free_before = free
+                    goal = x + (end - free_before)  # slides on from where contact has left it
+                    if s == 0:
+                        start = x_before
+                    if touched == 0:
+                        goal = end
+                    if touched == 1 or s < steps - 1:
+                        goal = towards(at, goal, length, link)
+                    x = goal
+                    slip_joint = at - at_before
+                    slip_end = goal - start
+                    at_before = at
+                    free_before = end
+                    part = 1.0 / steps
+                    turns = 0
+                    tries = 0
+            else:
+                pair = first + which
+                b = colliders + model.pair[row.PAIR_COLLIDER, pair]
+                turns += 1
+                p = at + (x - at) * u
+                surface = surface_velocity(model, state, model.pair[row.PAIR_SHAPE, pair], b, tick, p, f, h)
+                friction = model.pair_number[row.PAIR_FRICTION, pair]
+                along = (x - at).dot(n) / length
+                if u < LEAST_ARM or 1.0 - along * along < LEAST_SIDE * LEAST_SIDE:
+                    tries += 1
+                if tries > TRIES:
+                    tries = 0
+                    looking &= ~(1 << ti.min(which, BITS))
+                    if s == steps - 1 and -deepest > HANDED and deepest * deepest > left.dot(left):
+                        left = n * -deepest
+                else:
+                    x = turned_clear(at, x, n, u, -deepest, length)
+                    if friction > 0.0 and part > 0.0:
+                        slip = slip_joint * (1.0 - u) + slip_end * u - surface * (part * h)
+                        x = held_back(x, at, length, u, n, slip, -deepest, friction)
+                v = without_inbound(v, surface, n, friction)
+                kept = model.pair_number[row.PAIR_KEPT, pair]
+                if kept < 1.0 and turns == 1:
+                    v = surface + (v - surface) * (1.0 - (1.0 - kept) * part)
+                touched = 1
     return x, v, left, touched
 
 
@@ -262,7 +256,8 @@ def chain_pairs(model: ti.template(), state: ti.template(), c, tick, root, root_
     """Bits of the pairs that any segment of the chain could meet within this tick."""
     m = state.slot[row.MODEL, c]
     reach = model.chain[row.REACH, m] * state.anchor[tick, row.SCALE, state.slot[row.ANCHOR, c]]
-    return near_pairs(model, state, c, tick, root, reach + (root - root_before).norm(), -1)
+    reach += (root - root_before).norm()
+    return near_pairs(model, state, c, tick, root, reach, -1, root, reach)
 
 
 @ti.func
@@ -272,7 +267,6 @@ def contact_pass(
     """Root to tip once: the first time along the tick's path from the free end points, then from where they are, with
     what the segment below could not clear. Returns 1 where a segment has left something to the one above."""
     m = state.slot[row.MODEL, c]
-    stride = state.slot[row.STRIDE, c]
     joint = root
     joint_before = root_before
     root_velocity = (root - root_before) / h
@@ -282,6 +276,8 @@ def contact_pass(
     k = model.span[row.JOINT_START, m]
     path = ti.select(first and state.anchor[tick, row.RIGID, state.slot[row.ANCHOR, c]] < 0.5, 1, 0)
     handed_on = 0
+    stride = state.slot[row.STRIDE, c]
+    model_stride = model.span[row.JOINT_STRIDE, m]
     for j in range(model.span[row.JOINTS, m]):
         length = model.joint[row.LENGTH, k] * scale
         x_before = load3(state.joint, row.BEFORE, i)
@@ -314,5 +310,5 @@ def contact_pass(
         joint_velocity = v
         free_joint = free
         i += stride
-        k += model.span[row.JOINT_STRIDE, m]
+        k += model_stride
     return handed_on
