@@ -143,7 +143,7 @@ class Levels:
             centered = np.zeros(c.anchors, dtype=bool)
             for chain, anchor in zip(rig.chains, c.chain_anchor, strict=True):
                 centered[anchor] = chain.center >= 0
-            sizes = collider_sizes(rig.colliders)
+            sizes = collider_sizes(rig.colliders, c.placed)
             self._kinds[key] = Kind(avatar, runs, c, column, centered, sizes, stride, h, fewer)
         return self._kinds[key]
 

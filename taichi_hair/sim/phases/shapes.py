@@ -32,8 +32,8 @@ def unit_or(v, m, fallback):
 @ti.func
 def along_axis(p, a, e, grow, shaped: ti.template()):
     """Parameter v in [0, 1] of the least |p - a - v e| - v grow: where on an axis, whose radius grows by `grow`, the
-    surface is nearest to p. 0 for an axis of length 0; the thicker end where one end's sphere holds the other's. Without
-    `shaped`, code for axes that grow is left out."""
+    surface is nearest to p. 0 for an axis of length 0; the thicker end where one end's sphere holds the other's.
+    Without `shaped`, code for axes that grow is left out."""
     w = p - a
     ee = ti.max(e.dot(e), 1e-20)
     v = w.dot(e) / ee
