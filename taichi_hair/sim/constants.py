@@ -36,6 +36,7 @@ class RigConstants:
     order: np.ndarray  # (C,) chains, family after family, a chain before those that hang on it
     sizes: np.ndarray  # (F,) chains of each family
     placed: np.ndarray  # (P, 2) collider and anchor of each collider column of a member
+    chain_colliders: np.ndarray  # (C,) first of them of each chain, which meets len(chain.colliders) of them
     overlaps: tuple[tuple[int, int, float], ...]  # (segment, collider, metres) that overlap in the rest pose
 
 
@@ -119,7 +120,9 @@ def build(
     path: list[tuple[int, int, int]] = []
     allowance: list[float] = []
     overlaps: list[tuple[int, int, float]] = []
-    placed: dict[tuple[int, int], int] = {}
+    placed: list[tuple[int, int]] = []
+    lists: dict[tuple, int] = {}
+    chain_colliders = []
     for c, (chain, (start, count)) in enumerate(zip(rig.chains, rig.spans, strict=True)):
         anchor = chain_anchor[c]
         position = rest_frames.position[0, anchor]
@@ -164,6 +167,11 @@ def build(
         path += way
         chain_rows[row.TICKS, c] = ticks
         chain_rows[row.REACH, c] = lengths.sum() + radii.max(initial=0.0)
+        key = (int(anchor), tuple(map(int, chain.colliders)))
+        if key not in lists:
+            lists[key] = len(placed)
+            placed += [(b, key[0]) for b in key[1]]
+        chain_colliders.append(lists[key])
         for b in chain.colliders:
             collider = rig.colliders[b]
             corners = (0, 0, 0)
@@ -172,8 +180,7 @@ def build(
                 if b not in grid_start:
                     grid_start[b] = sum(map(len, grids))
                     grids.append(collider.surface.distance.astype(np.float32).ravel())
-            column = placed.setdefault((int(b), int(anchor)), len(placed))
-            pair.append((column, SHAPES.index(collider.shape), grid_start.get(b, 0), *corners))
+            pair.append((SHAPES.index(collider.shape), grid_start.get(b, 0), *corners))
             pair_number.append((collider.friction, (1.0 - collider.speed_loss) ** (60.0 * h)))
             deep = rest_overlap(collider, rest_frames, b, joints, ends, radii)
             allowance.extend(deep if keep_overlap else 0.0 * deep)
@@ -193,7 +200,8 @@ def build(
         path=np.array(path, dtype=np.int32).reshape(-1, row.MODEL_PATH_ROWS).T.copy(),
         order=order,
         sizes=sizes,
-        placed=np.array(list(placed), dtype=np.int64).reshape(-1, 2),
+        placed=np.array(placed, dtype=np.int64).reshape(-1, 2),
+        chain_colliders=np.array(chain_colliders, dtype=np.int64),
         overlaps=tuple(overlaps),
     )
 

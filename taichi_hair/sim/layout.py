@@ -49,13 +49,12 @@ PATH_CHAIN = 2  # column of the chain that starts with this segment, -1 where no
 MODEL_PATH_ROWS = 3
 
 # HairModel.pair (int), one column per collider of a chain
-PAIR_COLLIDER = 0  # within the avatar
-PAIR_SHAPE = 1
-PAIR_GRID = 2  # first column of a surface's distances in HairModel.grid, z fastest
-PAIR_NX = 3  # corners of its grid along x, y and z
-PAIR_NY = 4
-PAIR_NZ = 5
-MODEL_PAIR_ROWS = 6
+PAIR_SHAPE = 0
+PAIR_GRID = 1  # first column of a surface's distances in HairModel.grid, z fastest
+PAIR_NX = 2  # corners of its grid along x, y and z
+PAIR_NY = 3
+PAIR_NZ = 4
+MODEL_PAIR_ROWS = 5
 
 # HairModel.pair_number, one column per collider of a chain
 PAIR_FRICTION = 0
@@ -82,7 +81,7 @@ MODEL = 0  # column of the model's chain
 START = 1  # first column of HairState.joint
 STRIDE = 2
 ANCHOR = 3  # column of HairState.anchor
-COLLIDERS = 4  # first column of HairState.collider
+COLLIDERS = 4  # first column of HairState.collider; a chain's follow each other as its pairs do
 BLOCK = 5  # first column of the member in HairState.joint
 STATE_SLOT_ROWS = 6
 
@@ -105,8 +104,8 @@ ATTACH_BEFORE = 21  # 4, rotation of the attach node one tick earlier
 SCALE_BEFORE = 25
 ANCHOR_ROWS = 26
 
-# HairState.collider, per tick of a launch, one column per collider of an avatar and anchor whose chains meet it; places
-# are from the anchor's attach point, along world axes
+# HairState.collider, per tick of a launch, one column per collider of an avatar and anchor whose chains meet it, once
+# more for chains with another list of colliders; places are from the anchor's attach point, along world axes
 POINT_A = 0  # 3
 POINT_B = 3  # 3; the unit normal of a plane, the half edges of a box, the cell of a surface's grid
 WAS_A = 6  # 3, the same one tick earlier, carried to this tick as the hair is

@@ -35,7 +35,7 @@ def _start_alike(storage: Storage, members: list[Member], tick: int) -> None:
         np.ascontiguousarray(joint, dtype=np.float32),
         np.ascontiguousarray(chain, dtype=np.float32),
         np.ascontiguousarray(attach, dtype=np.float32),
-        np.stack([c.chain_anchor, c.order]).astype(np.int32),
+        np.stack([c.chain_anchor, c.order, c.chain_colliders]).astype(np.int32),
         np.array(at, dtype=np.int32),
         kind.column,
     )

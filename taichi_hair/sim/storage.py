@@ -82,7 +82,8 @@ def begin(
     model: ti.i32,
 ):
     """Members of one kind on one pose in their columns: `starts` (M, 4) has the first of joints, slots, anchors and
-    colliders, `plan` (2, C) each chain's anchor and the chains family after family, `model` the first of the kind."""
+    colliders, `plan` (3, C) each chain's anchor, the chains family after family, and each chain's first collider,
+    `model` the first of the kind."""
     for m in range(starts.shape[0]):
         for r in range(joint.shape[0]):
             for k in range(joint.shape[1]):
@@ -98,7 +99,7 @@ def begin(
             state.slot[row.START, slot] = starts[m, 0] + c
             state.slot[row.STRIDE, slot] = plan.shape[1]
             state.slot[row.ANCHOR, slot] = starts[m, 2] + plan[0, c]
-            state.slot[row.COLLIDERS, slot] = starts[m, 3]
+            state.slot[row.COLLIDERS, slot] = starts[m, 3] + plan[2, c]
             state.slot[row.BLOCK, slot] = starts[m, 0]
             state.family[row.FAMILY_ORDER, slot] = starts[m, 1] + plan[1, c]
 

@@ -89,10 +89,9 @@ def surface_velocity(model: ti.template(), state: ti.template(), shape, b, tick,
 
 
 @ti.func
-def pair_distance(model: ti.template(), state: ti.template(), c, pair, tick, f, o, x, r, up):
+def pair_distance(model: ti.template(), state: ti.template(), pair, b, tick, f, o, x, r, up):
     """Distance, direction and place along the segment o-x of one collider at the fraction f of the tick's path."""
     shape = model.pair[row.PAIR_SHAPE, pair]
-    b = state.slot[row.COLLIDERS, c] + model.pair[row.PAIR_COLLIDER, pair]
     first, last, turn = place_at(model, state, shape, b, tick, f)
     radius = state.collider[tick, row.COLLIDER_RADIUS, b]
     grow = 0.0
@@ -127,12 +126,11 @@ def near_pairs(model: ti.template(), state: ti.template(), c, tick, center, reac
     """Bits of those pairs of `among` whose bounding sphere, over the whole tick, meets the sphere (center, reach); none
     where no such sphere meets the smaller one (inner, inner_reach)."""
     m = state.slot[row.MODEL, c]
-    first = model.span[row.PAIR_START, m]
-    colliders = state.slot[row.COLLIDERS, c]
+    first = state.slot[row.COLLIDERS, c]
     found = 0
     meets = 0
     for q in range(model.span[row.PAIR_COUNT, m]):  # no branches: whether spheres meet cannot be foreseen
-        b = colliders + model.pair[row.PAIR_COLLIDER, first + q]
+        b = first + q
         at = collider3(state, tick, row.BOUND, b)
         bound = state.collider[tick, row.BOUND + 3, b]
         outer = at - center
@@ -146,11 +144,10 @@ def near_pairs(model: ti.template(), state: ti.template(), c, tick, center, reac
 
 
 @ti.func
-def moved_past(model: ti.template(), state: ti.template(), pair, colliders, tick, joint_moved, end_moved):
+def moved_past(model: ti.template(), state: ti.template(), pair, b, tick, joint_moved, end_moved):
     """The farthest that any point of a segment moves past a collider within the tick, and half the collider's least
     thickness, in metres."""
     shape = model.pair[row.PAIR_SHAPE, pair]
-    b = colliders + model.pair[row.PAIR_COLLIDER, pair]
     now_a, now_b, _ = place_now(model, state, b, tick)
     was_a, was_b, _ = place_before(model, state, b, tick)
     move = now_a - was_a

@@ -126,7 +126,9 @@ def clear_segment(
             free = 1e15
             for q in range(pairs):
                 if (looking & (1 << ti.min(q, BITS))) != 0:
-                    distance, way, place = pair_distance(model, state, c, first + q, tick, f, at, x, radius, up)
+                    distance, way, place = pair_distance(
+                        model, state, first + q, colliders + q, tick, f, at, x, radius, up
+                    )
                     distance += model.allowance[0, allowances + q * segments] * scale
                     if distance < deepest:
                         deepest = distance
@@ -134,7 +136,7 @@ def clear_segment(
                         u = place
                         which = q
                     if probing == 1:
-                        moved, thick = moved_past(model, state, first + q, colliders, tick, slip_joint, slip_end)
+                        moved, thick = moved_past(model, state, first + q, colliders + q, tick, slip_joint, slip_end)
                         free = ti.min(free, distance - moved)
                         most = ti.max(most, moved / ti.max(SHARE * (thick + radius), 1e-6))
             ends = which < 0 or turns == TURNS
@@ -176,7 +178,7 @@ def clear_segment(
                     tries = 0
             else:
                 pair = first + which
-                b = colliders + model.pair[row.PAIR_COLLIDER, pair]
+                b = colliders + which
                 turns += 1
                 p = at + (x - at) * u
                 surface = surface_velocity(model, state, model.pair[row.PAIR_SHAPE, pair], b, tick, p, f, h)

@@ -48,7 +48,8 @@ def push_end_point(model: ti.template(), state: ti.template(), c, k, tick, joint
     up = across(fallback)
     for q in range(model.span[row.PAIR_COUNT, m]):
         pair = model.span[row.PAIR_START, m] + q
-        distance, n, _ = pair_distance(model, state, c, pair, tick, 1.0, x, x, radius, up)
+        b = state.slot[row.COLLIDERS, c] + q
+        distance, n, _ = pair_distance(model, state, pair, b, tick, 1.0, x, x, radius, up)
         if distance < 0.0:
             x = towards(joint, x - n * distance, reach, fallback)
     return x
