@@ -75,8 +75,15 @@ def carry_chain(model: ti.template(), state: ti.template(), c, tick):
         store3(state.joint, row.POSITION, i, x)
         store3(state.joint, row.BEFORE, i, x)
         i += stride
-    root = rotate(turn, load3(state.chain, row.ROOT_BEFORE, c)) + shift
-    store3(state.chain, row.ROOT_BEFORE, c, root)
+    carry_root(state, c, tick)
+
+
+@ti.func
+def carry_root(state: ti.template(), c, tick):
+    """The same for the joint of the first segment."""
+    a = state.slot[row.ANCHOR, c]
+    root = rotate(anchor4(state, tick, row.CARRY, a), load3(state.chain, row.ROOT_BEFORE, c))
+    store3(state.chain, row.ROOT_BEFORE, c, root + anchor3(state, tick, row.SHIFT, a))
 
 
 @ti.func

@@ -8,8 +8,9 @@ from .. import layout as row
 from ..backend import ti
 from ..solvers.kinds import CONTACT_SEGMENT, ROD
 from ..vectors import across, load3, rotate, store3, towards
-from .anchor import anchor4, chain_start
+from .anchor import anchor4, carry_root, chain_start
 from .collider import BITS, MOST_STEPS, SHARE, moved_past, near_pairs, pair_distance, surface_velocity
+from .flight import arc_flight, free_flight
 
 TURNS = 12  # corrections of one segment in one part of a path; deepest first, so that collider order cannot matter
 CLEAR = 1e-6  # metres; an overlap below it counts as touching
@@ -220,34 +221,42 @@ def along_link_removed(v, joint_velocity, root_velocity, d):
 
 @ti.func
 def contact_chain(
-    model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template(), contact: ti.template()
+    model: ti.template(),
+    state: ti.template(),
+    c,
+    tick,
+    h,
+    solver: ti.template(),
+    contact: ti.template(),
+    fused: ti.template(),
 ):
+    """Contact of one chain; `fused` runs the phases before it on the way, joint by joint (`flight.arc_flight`)."""
     m = state.slot[row.MODEL, c]
-    a = state.slot[row.ANCHOR, c]
-    attach = anchor4(state, tick, row.ATTACH, a)
-    scale = state.anchor[tick, row.SCALE, a]
     root, _bent = chain_start(model, state, c, tick, row.POSITION)
+    root_free = root
+    if ti.static(fused):
+        if ti.static(model.branched):
+            root_free, _bent_free = chain_start(model, state, c, tick, row.WORK)
+        carry_root(state, c, tick)
+    else:
+        root_free = load3(state.chain, row.ROOT_FREE, c)
     root_before = load3(state.chain, row.ROOT_BEFORE, c)
     store3(state.chain, row.ROOT_BEFORE, c, root)
-    count = model.span[row.JOINTS, m]
-    stride = state.slot[row.STRIDE, c]
     among = 0
     if ti.static(contact == CONTACT_SEGMENT):
         among = chain_pairs(model, state, c, tick, root, root_before)
-    if among == 0:
-        i = state.slot[row.START, c]
-        for _ in range(count):
-            store3(state.joint, row.POSITION, i, load3(state.joint, row.WORK, i))
-            i += stride
-    elif ti.static(contact == CONTACT_SEGMENT):
-        wanted = 1
-        for n in range(PASSES):
-            if wanted == 1:
-                wanted = contact_pass(model, state, c, tick, root, root_before, among, n == 0, attach, scale, h)
+    wanted = 1
+    for n in range(PASSES):
+        if wanted == 0:
+            break
+        wanted = contact_pass(
+            model, state, c, tick, root, root_free, root_before, among, n == 0, h, contact == CONTACT_SEGMENT, fused
+        )
     if ti.static(solver == ROD):
-        lifted = root - load3(state.chain, row.ROOT_FREE, c)  # how far contact has moved what carries a branch
+        lifted = root - root_free  # how far contact has moved what carries a branch
         i = state.slot[row.START, c]
-        for _ in range(count):
+        stride = state.slot[row.STRIDE, c]
+        for _ in range(model.span[row.JOINTS, m]):
             pushed = load3(state.joint, row.POSITION, i) - load3(state.joint, row.WORK, i)
             store3(state.joint, row.DEVIATION, i, load3(state.joint, row.DEVIATION, i) + (pushed - lifted))
             i += stride
@@ -264,49 +273,75 @@ def chain_pairs(model: ti.template(), state: ti.template(), c, tick, root, root_
 
 @ti.func
 def contact_pass(
-    model: ti.template(), state: ti.template(), c, tick, root, root_before, among, first, attach, scale, h
+    model: ti.template(),
+    state: ti.template(),
+    c,
+    tick,
+    root,
+    root_free,
+    root_before,
+    among,
+    first,
+    h,
+    segments: ti.template(),
+    fused: ti.template(),
 ):
     """Root to tip once: the first time along the tick's path from the free end points, then from where they are, with
     what the segment below could not clear. Returns 1 where a segment has left something to the one above."""
     m = state.slot[row.MODEL, c]
+    a = state.slot[row.ANCHOR, c]
+    attach = anchor4(state, tick, row.ATTACH, a)
+    scale = state.anchor[tick, row.SCALE, a]
+    flight = free_flight(model, state, c, tick, fused)
     joint = root
     joint_before = root_before
     root_velocity = (root - root_before) / h
     joint_velocity = root_velocity
-    free_joint = root  # the joint before contact moved it
+    free_joint = root_free  # the joint before contact moved it
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
-    path = ti.select(first and state.anchor[tick, row.RIGID, state.slot[row.ANCHOR, c]] < 0.5, 1, 0)
+    path = ti.select(first and state.anchor[tick, row.RIGID, a] < 0.5, 1, 0)
     handed_on = 0
     stride = state.slot[row.STRIDE, c]
     model_stride = model.span[row.JOINT_STRIDE, m]
     for j in range(model.span[row.JOINTS, m]):
         length = model.joint[row.LENGTH, k] * scale
-        x_before = load3(state.joint, row.BEFORE, i)
-        v = load3(state.joint, row.VELOCITY, i)
-        x = load3(state.joint, row.WORK, i)
-        free = x
+        rest = rotate(attach, load3(model.joint, row.REST, k))
+        x_before = joint_before
+        x = joint
+        v = joint_velocity
+        free = joint
         moved = (joint - free_joint).dot(joint - free_joint) > 0.0
-        if not first:
+        if first:
+            if ti.static(fused):
+                x_before, x, v = arc_flight(model, state, i, k, flight, rest, joint_before, free_joint, scale, h)
+            else:
+                x_before = load3(state.joint, row.BEFORE, i)
+                x = load3(state.joint, row.WORK, i)
+                v = load3(state.joint, row.VELOCITY, i)
+            free = x
+        else:
             room = load3(state.joint, row.HANDED, i)
             free = load3(state.joint, row.POSITION, i)
+            v = load3(state.joint, row.VELOCITY, i)
             x = free + room
             x_before = x
             moved = moved or room.dot(room) > 0.0
         if moved:
-            x = towards(joint, x, length, rotate(attach, load3(model.joint, row.REST, k)))
-        x, v, left, touched = clear_segment(
-            model, state, c, j, k, tick, among, path, joint_before if first else joint, x_before, joint, x, v, h
-        )
-        if touched == 1:
-            v = along_link_removed(v, joint_velocity, root_velocity, (x - joint) / ti.max(length, 1e-20))
+            x = towards(joint, x, length, rest)
+        if ti.static(segments):
+            x, v, left, touched = clear_segment(
+                model, state, c, j, k, tick, among, path, joint_before if first else joint, x_before, joint, x, v, h
+            )
+            if touched == 1:
+                v = along_link_removed(v, joint_velocity, root_velocity, (x - joint) / ti.max(length, 1e-20))
+            store3(state.joint, row.HANDED, i, ti.Vector([0.0, 0.0, 0.0]))
+            if j > 0:
+                store3(state.joint, row.HANDED, i - stride, left)
+                if left.dot(left) > 0.0:
+                    handed_on = 1
         store3(state.joint, row.POSITION, i, x)
         store3(state.joint, row.VELOCITY, i, v)
-        store3(state.joint, row.HANDED, i, ti.Vector([0.0, 0.0, 0.0]))
-        if j > 0:
-            store3(state.joint, row.HANDED, i - stride, left)
-            if left.dot(left) > 0.0:
-                handed_on = 1
         joint_before = x_before
         joint = x
         joint_velocity = v

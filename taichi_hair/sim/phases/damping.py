@@ -18,6 +18,15 @@ def damped_flight(x, v, force, keep, carried, h):
 
 
 @ti.func
+def carried_along(x, spin, step, follow, h):
+    """The velocity of which a joint's share `follow` is not damped: the head's rigid motion at x."""
+    carried = ti.Vector([0.0, 0.0, 0.0])
+    if follow != 0.0:
+        carried = (rotate(spin, x - step) - x) * (follow / h)
+    return carried
+
+
+@ti.func
 def damping_chain(model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template()):
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
@@ -33,9 +42,7 @@ def damping_chain(model: ti.template(), state: ti.template(), c, tick, h, solver
             x = ti.Vector([0.0, 0.0, 0.0])
         carried = ti.Vector([0.0, 0.0, 0.0])
         if ti.static(solver == ARC):
-            follow = model.joint[row.FOLLOW, k]
-            if follow != 0.0:
-                carried = (rotate(spin, x - step) - x) * (follow / h)
+            carried = carried_along(x, spin, step, model.joint[row.FOLLOW, k], h)
         y = damped_flight(
             x,
             load3(state.joint, row.VELOCITY, i),

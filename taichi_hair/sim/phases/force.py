@@ -18,6 +18,15 @@ def sag_free_gravity(gravity, carried, attach):
 
 
 @ti.func
+def external_force(model: ti.template(), state: ti.template(), c, tick):
+    """What pulls on every joint of a chain alike."""
+    m = state.slot[row.MODEL, c]
+    attach = anchor4(state, tick, row.ATTACH, state.slot[row.ANCHOR, c])
+    gravity, carried = load3(model.chain, row.GRAVITY, m), load3(model.chain, row.GRAVITY_CARRIED, m)
+    return sag_free_gravity(gravity, carried, attach)
+
+
+@ti.func
 def arc_pull(k, rest_place, x):
     """f = k (r - x), with r = o + s R_H rest."""
     return k * (rest_place - x)
@@ -37,7 +46,7 @@ def force_chain(model: ti.template(), state: ti.template(), c, tick, solver: ti.
     a = state.slot[row.ANCHOR, c]
     attach = anchor4(state, tick, row.ATTACH, a)
     scale = state.anchor[tick, row.SCALE, a]
-    external = sag_free_gravity(load3(model.chain, row.GRAVITY, m), load3(model.chain, row.GRAVITY_CARRIED, m), attach)
+    external = external_force(model, state, c, tick)
     i = state.slot[row.START, c]
     stride = state.slot[row.STRIDE, c]
     model_stride = model.span[row.JOINT_STRIDE, m]

@@ -14,7 +14,7 @@ from ..phases.limits import limit_chain
 from ..phases.projection import projection_chain
 from ..phases.velocity import velocity_chain
 from ..vectors import store3
-from .kinds import SPRING_BONE
+from .kinds import ARC, SPRING_BONE
 from .spring_bone import spring_bone_chain
 
 
@@ -96,7 +96,7 @@ def contact_phase(
         for n in range(state.family[row.FAMILY_SIZE, f]):
             c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
-                contact_chain(model, state, c, tick, tick_of(model, state, c, h), solver, contact)
+                contact_chain(model, state, c, tick, tick_of(model, state, c, h), solver, contact, False)
 
 
 @ti.kernel
@@ -128,17 +128,20 @@ def run_phases(model, state, families: int, ticks: int, h: float, solver: int, c
 
 @ti.func
 def tick_chain(model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template(), contact: ti.template()):
-    carry_chain(model, state, c, tick)
-    if ti.static(solver == SPRING_BONE):
+    if ti.static(solver == ARC and not model.limited):
+        contact_chain(model, state, c, tick, h, solver, contact, True)
+    elif ti.static(solver == SPRING_BONE):
+        carry_chain(model, state, c, tick)
         spring_bone_chain(model, state, c, tick, h, contact)
     else:
+        carry_chain(model, state, c, tick)
         force_chain(model, state, c, tick, solver)
         damping_chain(model, state, c, tick, h, solver)
         projection_chain(model, state, c, tick, solver)
         if ti.static(model.limited):
             limit_chain(model, state, c, tick, solver)
         velocity_chain(model, state, c, tick, h, solver)
-        contact_chain(model, state, c, tick, h, solver, contact)
+        contact_chain(model, state, c, tick, h, solver, contact, False)
 
 
 @ti.kernel
