@@ -6,11 +6,13 @@ DEVIATION of a rod), and HANDED: what a segment could not clear by turning, for 
 
 from .. import layout as row
 from ..backend import ti
-from ..solvers.kinds import CONTACT_SEGMENT, ROD
+from ..solvers.kinds import ARC, CONTACT_SEGMENT, ROD
 from ..vectors import across, load3, rotate, store3, towards
 from .anchor import anchor4, carry_root, chain_start
 from .collider import BITS, MOST_STEPS, SHARE, moved_past, near_pairs, pair_distance, surface_velocity
 from .flight import arc_flight, free_flight
+from .projection import rod_link, rod_solve
+from .velocity import free_velocity
 
 TURNS = 12  # corrections of one segment in one part of a path; deepest first, so that collider order cannot matter
 CLEAR = 1e-6  # metres; an overlap below it counts as touching
@@ -238,6 +240,8 @@ def contact_chain(
         if ti.static(model.branched):
             root_free, _bent_free = chain_start(model, state, c, tick, row.WORK)
         carry_root(state, c, tick)
+        if ti.static(solver == ROD):
+            rod_solve(model, state, c, tick, root_free, h, True)
     else:
         root_free = load3(state.chain, row.ROOT_FREE, c)
     root_before = load3(state.chain, row.ROOT_BEFORE, c)
@@ -246,17 +250,31 @@ def contact_chain(
     if ti.static(contact == CONTACT_SEGMENT):
         among = chain_pairs(model, state, c, tick, root, root_before)
     wanted = 1
+    lifted = root - root_free  # how far contact has moved what carries a branch
+    pushed_any = lifted.dot(lifted) > 0.0
     for n in range(PASSES):
         if wanted == 0:
             break
-        wanted = contact_pass(
-            model, state, c, tick, root, root_free, root_before, among, n == 0, h, contact == CONTACT_SEGMENT, fused
+        wanted, touched = contact_pass(
+            model,
+            state,
+            c,
+            tick,
+            root,
+            root_free,
+            root_before,
+            among,
+            n == 0,
+            h,
+            solver,
+            contact == CONTACT_SEGMENT,
+            fused,
         )
+        pushed_any = pushed_any or touched
     if ti.static(solver == ROD):
-        lifted = root - root_free  # how far contact has moved what carries a branch
         i = state.slot[row.START, c]
         stride = state.slot[row.STRIDE, c]
-        for _ in range(model.span[row.JOINTS, m]):
+        for _ in range(ti.select(pushed_any, model.span[row.JOINTS, m], 0)):
             pushed = load3(state.joint, row.POSITION, i) - load3(state.joint, row.WORK, i)
             store3(state.joint, row.DEVIATION, i, load3(state.joint, row.DEVIATION, i) + (pushed - lifted))
             i += stride
@@ -283,16 +301,20 @@ def contact_pass(
     among,
     first,
     h,
+    solver: ti.template(),
     segments: ti.template(),
     fused: ti.template(),
 ):
     """Root to tip once: the first time along the tick's path from the free end points, then from where they are, with
-    what the segment below could not clear. Returns 1 where a segment has left something to the one above."""
+    what the segment below could not clear. Returns 1 where a segment has left something to the one above, and whether
+    any was moved."""
     m = state.slot[row.MODEL, c]
     a = state.slot[row.ANCHOR, c]
     attach = anchor4(state, tick, row.ATTACH, a)
     scale = state.anchor[tick, row.SCALE, a]
-    flight = free_flight(model, state, c, tick, fused)
+    flight = free_flight(model, state, c, tick, fused and solver == ARC)
+    above = ti.Vector([0.0, 0.0, 0.0])  # rod: deviation of the joint, and what the solve has made of it
+    solved_above = above
     joint = root
     joint_before = root_before
     root_velocity = (root - root_before) / h
@@ -302,6 +324,7 @@ def contact_pass(
     k = model.span[row.JOINT_START, m]
     path = ti.select(first and state.anchor[tick, row.RIGID, a] < 0.5, 1, 0)
     handed_on = 0
+    any_moved = False
     stride = state.slot[row.STRIDE, c]
     model_stride = model.span[row.JOINT_STRIDE, m]
     for j in range(model.span[row.JOINTS, m]):
@@ -313,7 +336,15 @@ def contact_pass(
         free = joint
         moved = (joint - free_joint).dot(joint - free_joint) > 0.0
         if first:
-            if ti.static(fused):
+            if ti.static(fused and solver == ROD):
+                x_before = load3(state.joint, row.BEFORE, i)
+                solved = load3(state.joint, row.DEVIATION, i)
+                above, x = rod_link(rest * scale, solved - solved_above, length, above, free_joint)
+                solved_above = solved
+                v = free_velocity(load3(state.joint, row.DEVIATION_BEFORE, i), above, h)
+                store3(state.joint, row.DEVIATION, i, above)
+                store3(state.joint, row.WORK, i, x)
+            elif ti.static(fused):
                 x_before, x, v = arc_flight(model, state, i, k, flight, rest, joint_before, free_joint, scale, h)
             else:
                 x_before = load3(state.joint, row.BEFORE, i)
@@ -340,6 +371,8 @@ def contact_pass(
                 store3(state.joint, row.HANDED, i - stride, left)
                 if left.dot(left) > 0.0:
                     handed_on = 1
+            any_moved = any_moved or touched == 1
+        any_moved = any_moved or moved
         store3(state.joint, row.POSITION, i, x)
         store3(state.joint, row.VELOCITY, i, v)
         joint_before = x_before
@@ -348,4 +381,4 @@ def contact_pass(
         free_joint = free
         i += stride
         k += model_stride
-    return handed_on
+    return handed_on, any_moved

@@ -1,4 +1,4 @@
-"""The phases of the arc before contact for one joint, from registers: the frame kernel's way down a chain.
+"""The phases before contact for one joint, from registers: the frame kernel's way down a chain.
 
 The same functions on the same numbers as phase by phase, and so the same bits; between them nothing goes to memory.
 """
@@ -27,10 +27,8 @@ def free_flight(model: ti.template(), state: ti.template(), c, tick, fused: ti.t
 
 
 @ti.func
-def arc_flight(model: ti.template(), state: ti.template(), i, k, flight, rest, origin, joint, scale, h):
-    """Carried start, projected end point and free velocity of one joint; `rest` is its rest vector at scale 1,
-    `origin` the carried joint above and `joint` the projected one."""
-    carry, shift, spin, step, external = flight
+def carried_joint(state: ti.template(), i, carry, shift):
+    """Carried start and velocity of one joint; the start is kept for display between ticks."""
     before = load3(state.joint, row.POSITION, i)
     v = load3(state.joint, row.VELOCITY, i)
     if carry[3] < 1.0:
@@ -38,6 +36,27 @@ def arc_flight(model: ti.template(), state: ti.template(), i, k, flight, rest, o
         v = rotate(carry, v)
     before += shift
     store3(state.joint, row.BEFORE, i, before)
+    return before, v
+
+
+@ti.func
+def rod_flight(model: ti.template(), state: ti.template(), i, k, flight, p, h):
+    """Carried deviation, and free flight less where the end point is; `p` is the deviation of the last tick."""
+    carry, shift, _spin, _step, external = flight
+    _before, v = carried_joint(state, i, carry, shift)
+    if carry[3] < 1.0:
+        p = rotate(carry, p)
+        store3(state.joint, row.DEVIATION, i, p)
+    zero = ti.Vector([0.0, 0.0, 0.0])
+    return p, damped_flight(zero, v, external, model.joint[row.KEEP, k], zero, h)
+
+
+@ti.func
+def arc_flight(model: ti.template(), state: ti.template(), i, k, flight, rest, origin, joint, scale, h):
+    """Carried start, projected end point and free velocity of one joint; `rest` is its rest vector at scale 1,
+    `origin` the carried joint above and `joint` the projected one."""
+    carry, shift, spin, step, external = flight
+    before, v = carried_joint(state, i, carry, shift)
     force = external + arc_pull(model.joint[row.PULL, k], origin + rest * scale, before)
     along = carried_along(before, spin, step, model.joint[row.FOLLOW, k], h)
     y = damped_flight(before, v, force, model.joint[row.KEEP, k], along, h)

@@ -8,16 +8,18 @@ from ..backend import ti
 from ..solvers.kinds import ROD
 from ..vectors import load3, multiply, rotate, store3, towards
 from .anchor import anchor3, anchor4, chain_start
+from .flight import free_flight, rod_flight
 
 
 @ti.func
-def rod_solve(model: ti.template(), state: ti.template(), c, tick, root):
+def rod_solve(model: ti.template(), state: ti.template(), c, tick, root, h, fused: ti.template()):
     """One implicit step of the linear rod in deviations p from the carried rest shape: p = g p + z with
     S z = (1 - g) p + (flight - step of the rest shape).
 
     S is constant, positive definite and pentadiagonal, factored at load (S = L D L^T, two sub-diagonals), so the solve
     is one sweep down the chain and one up. Deviations are small numbers near rest; differences of positions would
-    leave little but their rounding there, and the strand would never quite stand still.
+    leave little but their rounding there, and the strand would never quite stand still. `fused`: the phases before it
+    are run on the way down, from registers.
     """
     m = state.slot[row.MODEL, c]
     n = model.span[row.JOINTS, m]
@@ -38,16 +40,22 @@ def rod_solve(model: ti.template(), state: ti.template(), c, tick, root):
             origin_before = load3(state.chain, row.ROOT_BEFORE, c) - rotate(attach_before, root_at) * scale_before
     i = state.slot[row.START, c]
     k = model.span[row.JOINT_START, m]
+    flight = free_flight(model, state, c, tick, fused)
     z1 = ti.Vector([0.0, 0.0, 0.0])
     z2 = ti.Vector([0.0, 0.0, 0.0])
     for _ in range(n):
         p = load3(state.joint, row.DEVIATION, i)
+        fly = p
+        if ti.static(fused):
+            p, fly = rod_flight(model, state, i, k, flight, p, h)
+        else:
+            fly = load3(state.joint, row.WORK, i)
         # How far the rest shape has gone since the last tick. A head that stands still gives exactly 0: both places are
         # the same arithmetic on the same numbers.
         point = load3(model.joint, row.REST_POINT, k)
         step = (rotate(attach, point) * scale + origin) - (rotate(attach_before, point) * scale_before + origin_before)
         store3(state.joint, row.DEVIATION_BEFORE, i, p - step)
-        z = p * (1.0 - memory) + (load3(state.joint, row.WORK, i) - step)
+        z = p * (1.0 - memory) + (fly - step)
         z = z - model.joint[row.LOWER1, k] * z1 - model.joint[row.LOWER2, k] * z2
         store3(state.joint, row.WORK, i, z)
         z2 = z1
@@ -87,6 +95,13 @@ def exact_link(rest, bend, length):
 
 
 @ti.func
+def rod_link(rest, bend, length, above, joint):
+    """Deviation and place of the end point of a link of that length, from those of the joint above."""
+    own = exact_link(rest, bend, length)
+    return above + own, joint + (rest + own)
+
+
+@ti.func
 def rod_lengths(model: ti.template(), state: ti.template(), c, tick, root):
     """Exact lengths root to tip, in deviations; WORK = where the end points are then."""
     m = state.slot[row.MODEL, c]
@@ -103,9 +118,7 @@ def rod_lengths(model: ti.template(), state: ti.template(), c, tick, root):
     for _ in range(model.span[row.JOINTS, m]):
         solved = load3(state.joint, row.DEVIATION, i)
         rest = rotate(attach, load3(model.joint, row.REST, k)) * scale
-        bend = exact_link(rest, solved - solved_above, model.joint[row.LENGTH, k] * scale)
-        above += bend
-        joint += rest + bend
+        above, joint = rod_link(rest, solved - solved_above, model.joint[row.LENGTH, k] * scale, above, joint)
         solved_above = solved
         store3(state.joint, row.DEVIATION, i, above)
         store3(state.joint, row.WORK, i, joint)
@@ -134,11 +147,11 @@ def arc_lengths(model: ti.template(), state: ti.template(), c, tick, root):
 
 
 @ti.func
-def projection_chain(model: ti.template(), state: ti.template(), c, tick, solver: ti.template()):
+def projection_chain(model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template()):
     root, _bent = chain_start(model, state, c, tick, row.WORK)
     store3(state.chain, row.ROOT_FREE, c, root)
     if ti.static(solver == ROD):
-        rod_solve(model, state, c, tick, root)
+        rod_solve(model, state, c, tick, root, h, False)
         rod_lengths(model, state, c, tick, root)
     else:
         arc_lengths(model, state, c, tick, root)

@@ -14,7 +14,7 @@ from ..phases.limits import limit_chain
 from ..phases.projection import projection_chain
 from ..phases.velocity import velocity_chain
 from ..vectors import store3
-from .kinds import ARC, SPRING_BONE
+from .kinds import ARC, ROD, SPRING_BONE
 from .spring_bone import spring_bone_chain
 
 
@@ -54,12 +54,14 @@ def damping_phase(
 
 
 @ti.kernel
-def projection_phase(model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, solver: ti.template()):
+def projection_phase(
+    model: ti.template(), state: ti.template(), families: ti.i32, tick: ti.i32, h: ti.f32, solver: ti.template()
+):
     for f in range(families):
         for n in range(state.family[row.FAMILY_SIZE, f]):
             c = state.family[row.FAMILY_ORDER, state.family[row.FAMILY_START, f] + n]
             if not held(state, c, tick):
-                projection_chain(model, state, c, tick, solver)
+                projection_chain(model, state, c, tick, tick_of(model, state, c, h), solver)
 
 
 @ti.kernel
@@ -119,7 +121,7 @@ def run_phases(model, state, families: int, ticks: int, h: float, solver: int, c
         else:
             force_phase(model, state, families, tick, solver)
             damping_phase(model, state, families, tick, h, solver)
-            projection_phase(model, state, families, tick, solver)
+            projection_phase(model, state, families, tick, h, solver)
             if model.limited:
                 limit_phase(model, state, families, tick, solver)
             velocity_phase(model, state, families, tick, h, solver)
@@ -128,7 +130,7 @@ def run_phases(model, state, families: int, ticks: int, h: float, solver: int, c
 
 @ti.func
 def tick_chain(model: ti.template(), state: ti.template(), c, tick, h, solver: ti.template(), contact: ti.template()):
-    if ti.static(solver == ARC and not model.limited):
+    if ti.static(solver in (ARC, ROD) and not model.limited):
         contact_chain(model, state, c, tick, h, solver, contact, True)
     elif ti.static(solver == SPRING_BONE):
         carry_chain(model, state, c, tick)
@@ -137,7 +139,7 @@ def tick_chain(model: ti.template(), state: ti.template(), c, tick, h, solver: t
         carry_chain(model, state, c, tick)
         force_chain(model, state, c, tick, solver)
         damping_chain(model, state, c, tick, h, solver)
-        projection_chain(model, state, c, tick, solver)
+        projection_chain(model, state, c, tick, h, solver)
         if ti.static(model.limited):
             limit_chain(model, state, c, tick, solver)
         velocity_chain(model, state, c, tick, h, solver)
