@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,6 +94,35 @@ def strand(
         **numbers,
     )
     return avatar_of(skeleton, [chain], colliders)
+
+
+def branched() -> Avatar:
+    """A trunk of eight links with a branch of seven on its fourth."""
+    trunk = strand(np.full(8, 0.05))
+    skeleton = trunk.skeleton
+    n = len(skeleton)
+    first = trunk.hair.chains[0]
+    grown = replace(
+        skeleton,
+        names=(*skeleton.names, *[f"branch_{j}" for j in range(8)]),
+        parents=np.concatenate([skeleton.parents, [first.joints[3]], np.arange(n, n + 7)]),
+        translations=np.concatenate([skeleton.translations, [[0.02, -0.01, 0.0]], np.tile([0.01, -0.04, 0.0], (7, 1))]),
+        rotations=np.concatenate([skeleton.rotations, np.tile([0.0, 0.0, 0.0, 1.0], (8, 1))]),
+        scales=np.ones((n + 8, 3)),
+    )
+    branch = replace(
+        first,
+        name="branch",
+        joints=np.arange(n, n + 7),
+        ends=np.arange(n + 1, n + 8),
+        tails=np.tile([0.01, -0.04, 0.0], (7, 1)),
+        attach=int(first.joints[3]),
+        parent=(0, 3),
+        **{k: getattr(first, k)[:7] for k in ("stiffness", "drag", "gravity_power", "gravity_dir", "hit_radius")},
+        arc=None,
+        rod=None,
+    )
+    return avatar_of(grown, [first, branch])
 
 
 def sphere(center, radius: float, node: int = -1) -> Collider:

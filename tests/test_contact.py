@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from props import RATE, among, carried, points
-from rigs import Given, capsule, rod_numbers, sphere, strand
+from rigs import Given, branched, capsule, rod_numbers, sphere, strand
 
 from taichi_hair import rotations
 from taichi_hair.hair import Collider
@@ -308,3 +308,31 @@ def test_contact_goes_on_when_a_motion_is_over(solver):
         ends.append(crowd.positions(ids)[0])
     assert np.abs(ends[0] - ends[1]).max() < 1e-5
     assert np.abs(ends[0] - ends[2]).max() > 1e-3, "it leans on the ball"
+
+
+@pytest.mark.parametrize("phases", [False, True])
+@pytest.mark.parametrize("solver", LAWS)
+def test_a_branch_that_meets_nothing_follows_a_trunk_that_is_pushed(solver, phases):
+    """A ball presses the trunk aside; the branch knows no collider, hangs on the trunk all the same, at its lengths."""
+    subject = branched()
+    trunk, branch = subject.hair.chains
+    ball = sphere(trunk_middle(subject) + [0.0, 0.0, 0.02], 0.03)
+    chains = (replace(trunk, colliders=(0,)), replace(branch, colliders=()))
+    subject = replace(subject, hair=replace(subject.hair, chains=chains, colliders=(ball,)))
+    crowd = Crowd(solver, keep_overlap=False, phases=phases)
+    ids = crowd.add(subject)
+    start = crowd.roots(ids)[0, 1].copy()
+    spans = subject.hair.spans
+    for _ in range(30):
+        crowd.advance(1 / 60)
+        ends, roots = crowd.positions(ids)[0], crowd.roots(ids)[0]
+        for (first, count), root, chain in zip(spans, roots, subject.hair.chains, strict=True):
+            p = np.concatenate([root[None], ends[first : first + count]])
+            reach = np.linalg.norm(chain.tails, axis=1)
+            assert np.abs(np.linalg.norm(np.diff(p, axis=0), axis=1) / reach - 1.0).max() < 1e-5
+    assert np.linalg.norm(crowd.roots(ids)[0, 1] - start) > 0.005, "the trunk must have been pushed"
+
+
+def trunk_middle(avatar) -> np.ndarray:
+    """World point of the trunk's third joint at rest."""
+    return avatar.skeleton.rest_world[avatar.hair.chains[0].joints[3], :3, 3]

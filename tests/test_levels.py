@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rigs import Given, avatar_of, sphere, strand
+from rigs import Given, branched, sphere, strand
 
 import taichi_hair as th
 from taichi_hair.hair import HairRig, Limit
@@ -102,35 +102,6 @@ def test_at_rest_a_change_of_level_changes_nothing_and_nothing_moves_after():
         for _ in range(10):
             crowd.advance(1 / 60)
         assert np.abs(crowd.positions(member) - rest).max() < 5e-6
-
-
-def branched():
-    """A trunk of eight links with a branch of seven on its fourth."""
-    trunk = strand(np.full(8, 0.05))
-    skeleton = trunk.skeleton
-    n = len(skeleton)
-    first = trunk.hair.chains[0]
-    grown = replace(
-        skeleton,
-        names=(*skeleton.names, *[f"branch_{j}" for j in range(8)]),
-        parents=np.concatenate([skeleton.parents, [first.joints[3]], np.arange(n, n + 7)]),
-        translations=np.concatenate([skeleton.translations, [[0.02, -0.01, 0.0]], np.tile([0.01, -0.04, 0.0], (7, 1))]),
-        rotations=np.concatenate([skeleton.rotations, np.tile([0.0, 0.0, 0.0, 1.0], (8, 1))]),
-        scales=np.ones((n + 8, 3)),
-    )
-    branch = replace(
-        first,
-        name="branch",
-        joints=np.arange(n, n + 7),
-        ends=np.arange(n + 1, n + 8),
-        tails=np.tile([0.01, -0.04, 0.0], (7, 1)),
-        attach=int(first.joints[3]),
-        parent=(0, 3),
-        **{k: getattr(first, k)[:7] for k in ("stiffness", "drag", "gravity_power", "gravity_dir", "hit_radius")},
-        arc=None,
-        rod=None,
-    )
-    return avatar_of(grown, [first, branch])
 
 
 @pytest.mark.parametrize("solver", ["rod", "arc"])
