@@ -6,7 +6,7 @@ import numpy as np
 
 from . import layout as row
 from .baked import Baked, placed_rotation
-from .clips import clip_storage, write_pilots
+from .clips import clip_storage, write_clip, write_pilots
 from .member import Kind, Member
 from .roster import Roster
 from .storage import Pool, write, write_columns
@@ -18,6 +18,7 @@ class ClipStore:
     def __init__(self, *, anchors: int = 2048, colliders: int = 8192, pilots: int = 256) -> None:
         self.pools = {"anchor": Pool(anchors), "collider": Pool(colliders), "pilot": Pool(pilots)}
         self._active: Roster | None = None
+        self.centered = False  # whether any motion has had a centre; without, kernels are compiled without
         self._allocate()
 
     def _allocate(self) -> None:
@@ -37,14 +38,16 @@ class ClipStore:
 
     def add(self, baked: Baked, kind: Kind) -> None:
         """Keep a motion on the device."""
-        for name, values in (
-            ("anchor", baked.anchor_columns(kind.centered)),
-            ("collider", baked.collider_columns(kind)),
-        ):
-            start = self.pools[name].take(values.shape[1])
-            setattr(baked, f"{name}_start", start)
-            self._grow()
-            write(getattr(self.clip, name), values, start)
+        anchor, collider = baked.anchor_columns(kind.centered), baked.collider_columns(kind)
+        count = collider.shape[1]
+        baked.anchor_start = self.pools["anchor"].take(anchor.shape[1])
+        baked.collider_start = self.pools["collider"].take(count)
+        self._grow()
+        if not count:
+            collider = np.zeros((len(collider), 1))  # an array without elements is none to a kernel
+        starts = baked.anchor_start, baked.collider_start
+        write_clip(self.clip, *(np.ascontiguousarray(v, dtype=np.float32) for v in (anchor, collider)), *starts, count)
+        self.centered = self.centered or bool(kind.centered.any())
 
     def drop(self, baked: Baked, kind: Kind) -> None:
         """Forget a motion."""

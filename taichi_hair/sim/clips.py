@@ -47,6 +47,26 @@ def write_pilots(
             clip.place[r, columns[m]] = place[m, r]
 
 
+@ti.kernel
+def write_clip(
+    clip: ti.template(),
+    anchor: ti.types.ndarray(),
+    collider: ti.types.ndarray(),
+    first_anchor: ti.i32,
+    first_collider: ti.i32,
+    colliders: ti.i32,
+):
+    """Columns of one motion: anchor (CLIP_ANCHOR_ROWS, A) and the first `colliders` of collider (CLIP_COLLIDER_ROWS, B)
+    from those columns on."""
+    for k in range(ti.max(anchor.shape[1], colliders)):
+        if k < anchor.shape[1]:
+            for r in range(anchor.shape[0]):
+                clip.anchor[r, first_anchor + k] = anchor[r, k]
+        if k < colliders:
+            for r in range(collider.shape[0]):
+                clip.collider[r, first_collider + k] = collider[r, k]
+
+
 @ti.func
 def mixed3(field: ti.template(), first, start, stride, phase):
     """A vector of a clip at a phase, between the frames on both sides of it."""
@@ -92,7 +112,7 @@ def conjugate(q):
 
 
 @ti.func
-def pose_anchor(state: ti.template(), clip: ti.template(), tick, p, k, before, after, jump):
+def pose_anchor(state: ti.template(), clip: ti.template(), tick, p, k, before, after, jump, centered: ti.template()):
     """One anchor's record of a tick that goes from one phase to another: paths are summed, so that no step is lost."""
     stride = clip.pilot[row.PILOT_ANCHORS, p]
     start = clip.pilot[row.CLIP_ANCHOR_START, p] + k
@@ -113,13 +133,14 @@ def pose_anchor(state: ti.template(), clip: ti.template(), tick, p, k, before, a
     carry = ti.Vector([0.0, 0.0, 0.0, 1.0])
     step = rotate(turn, step) * size
     shift = step
-    if clip.anchor[row.CLIP_CENTERED, start] > 0.5:
-        now = multiply(turn, mixed4(clip.anchor, row.CLIP_CENTER_TURN, start, stride, after))
-        was = multiply(turn, mixed4(clip.anchor, row.CLIP_CENTER_TURN, start, stride, before))
-        carry = multiply(now, conjugate(was))
-        arm_was = rotate(turn, mixed3(clip.anchor, row.CLIP_CENTER, start, stride, before)) * size
-        arm_now = rotate(turn, mixed3(clip.anchor, row.CLIP_CENTER, start, stride, after)) * size
-        shift = rotate(carry, arm_was) - arm_now
+    if ti.static(centered):
+        if clip.anchor[row.CLIP_CENTERED, start] > 0.5:
+            now = multiply(turn, mixed4(clip.anchor, row.CLIP_CENTER_TURN, start, stride, after))
+            was = multiply(turn, mixed4(clip.anchor, row.CLIP_CENTER_TURN, start, stride, before))
+            carry = multiply(now, conjugate(was))
+            arm_was = rotate(turn, mixed3(clip.anchor, row.CLIP_CENTER, start, stride, before)) * size
+            arm_now = rotate(turn, mixed3(clip.anchor, row.CLIP_CENTER, start, stride, after)) * size
+            shift = rotate(carry, arm_was) - arm_now
     if rigid > 0:
         carry = spin
         step = ti.Vector([0.0, 0.0, 0.0])
@@ -201,6 +222,7 @@ def pose_members(
     paid: ti.i32,
     serial: ti.template(),
     solid: ti.template(),
+    centered: ti.template(),
 ):
     """Anchors and colliders of the ticks of a launch, one thread per member.
 
@@ -226,7 +248,7 @@ def pose_members(
                 if period == 0:
                     after = ti.min(after, last)
                 for k in range(anchors):
-                    pose_anchor(state, clip, tick, p, k, phase, after, jump)
+                    pose_anchor(state, clip, tick, p, k, phase, after, jump, centered)
                 for k in range(colliders):
                     pose_collider(state, clip, tick, p, k, phase, after, solid)
                 if jump == 1:

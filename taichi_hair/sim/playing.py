@@ -54,8 +54,8 @@ class Playing:
         count = self.active.count
         if count:
             self.store.use(self.active)
-            serial, solid = count < SERIAL_MEMBERS, self.storage.model.solid
-            pose_members(self.storage.state, self.store.clip, count, ticks, not between, serial, solid)
+            needs = self.storage.model.solid, self.store.centered
+            pose_members(self.storage.state, self.store.clip, count, ticks, not between, count < SERIAL_MEMBERS, *needs)
 
     def cast(self, members: dict[int, Member], motion: Motion | None, phase, speed) -> None:
         """Give members a motion: on the device where it can be kept there, else tick by tick from the host."""
