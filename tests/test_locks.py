@@ -258,3 +258,11 @@ def test_the_inner_side_of_a_fused_shell_is_no_lock(assets):
     assert sum(rise > 0.0 for rise in rises) <= 1 and np.median(rises) < -0.15
     assert any("inner side of a shell" in r.reason for r in rig.refused)
     assert rig.refinement.after.p99 < 20.0 and rig.refinement.after.worst < 30.0
+
+
+def test_panels_combed_to_a_tie_are_held_on_both_sides_alike(assets):
+    """The back of this head leads to the ponytail's tie; only the locks beside it hang."""
+    rig = fit_hair(load(assets / "seed-san" / "seed-san.vrm"), "hair", chains="auto")
+    assert sorted(np.sign(lock.guide[-1, 0]) for lock in rig.locks) == [-1, -1, 1, 1]
+    assert min(abs(lock.guide[-1, 0]) for lock in rig.locks) > 0.04
+    assert rig.refinement.after.worst < 20.0

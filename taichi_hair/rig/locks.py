@@ -33,6 +33,7 @@ SPECK = 8  # points: an island of so few is a loose quad
 OVER = 0.5  # hair within this that does not lead down is combed over the head
 COMPACT = 1.7  # four standard deviations of a ball's points
 TIED = 0.1  # a tip that comes so near to the head, or to a tie on it, is held there, too
+NEARLY, RETURNS = 0.18, 0.65  # ... or comes back to within the one, nearer than the other times as far as it was
 FALL = 0.5  # share of its length by which a strip on the head must lead down to swing: bangs do, combed-back hair not
 RISES = 0.05  # share of its length by which a part of a fused mesh must lead down: else it is its inner side, no lock
 BALL = 0.62  # least over largest extent from which a short lock is round: a bun, a ball, a bow
@@ -172,8 +173,10 @@ def not_a_lock(surface: Surface, piece: Piece, head: Head, distance: np.ndarray)
         return "it leads over the head and not down: combed back, or to a tie"
     elif falls < RISES and len(points) <= 0.5 * np.sum(surface.islands == piece.island):
         return "it leads up into the hair above it: the inner side of a shell"
-    tip = float(head.height(piece.curve.points[-1:])[0])
-    if head.known and tip < TIED * head.radius:
+    along = head.height(piece.curve.points)
+    tip = float(along[-1])
+    returns = tip < RETURNS * float(along.max()) and tip < NEARLY * head.radius
+    if head.known and (tip < TIED * head.radius or returns):
         return f"its tip is {tip:.3f} m from the head or a tie: held at both ends"
     if piece.hollow:
         return f"its middle is empty: {piece.width:.3f} m across, hair all around and none inside"
