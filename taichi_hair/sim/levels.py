@@ -175,7 +175,8 @@ class Levels:
                 else:
                     self._over(members, run, posed, to_be_posed)
             for i, m in zip(group, members, strict=True):
-                if not m.hidden:
+                listed = self._tables.active if m.seat >= 0 else self._frozen if m.frozen else self._families
+                if not m.hidden and i not in listed:
                     self._rest(i)
                     self._simulate(i, m)
             if to_be_posed and not posed:
