@@ -7,7 +7,7 @@ import numpy as np
 from .backend import ti
 from .forms import shapes
 from .layout import ONE
-from .pose import _levels
+from .pose import moving_levels
 from .posing import pose_bodies, pose_hair
 from .shown import SHAPE_ROWS
 
@@ -36,7 +36,7 @@ class DeviceArrays:
         segment = np.full(nodes, -1)
         segment[rig.joints] = np.arange(segments)
         tails = np.concatenate([c.tails for c in rig.chains]) if rig.chains else np.zeros((0, 3))
-        moving = np.concatenate([*_levels(skeleton, rig), np.zeros(0, dtype=np.int64)]).astype(np.int64)
+        moving = np.concatenate([*moving_levels(skeleton, rig), np.zeros(0, dtype=np.int64)]).astype(np.int64)
         local = np.zeros((len(moving), 15), dtype=np.float32)
         local[:, :12] = skeleton.local()[moving, :3].reshape(-1, 12)
         own = segment[moving] >= 0
@@ -67,6 +67,7 @@ class DeviceArrays:
             m.count(crowd.clock.ticks)
             runs.setdefault((id(m.run.reduction), m.seat >= 0), []).append(k)
             played.setdefault(-1 if m.clip is None else id(m.clip), []).append(k)
+        self._bodies = {key: kept for key, kept in self._bodies.items() if key in played}
         for group in played.values():
             self._pose(group, [members[k] for k in group])
         if not len(self._rig.joints):
@@ -89,10 +90,11 @@ class DeviceArrays:
             bodies = np.array([self._crowd.body(self.ids[k]) for k in group])
             bodies[..., :3, 3] -= np.array([m.placement[:3, 3] for m in members])[:, None]
             rows = bodies[:, :, :3].reshape(len(group), -1, 12).astype(np.float32)
-            still = np.tile(np.eye(3, dtype=np.float32), (1, 1, 1))
-            for k, row in zip(places, rows, strict=True):
-                pair = np.ascontiguousarray(np.stack([row, row]))
-                pose_bodies(pair, k[None], np.zeros(1, np.int32), np.zeros(1, np.float32), still, self.worlds)
+            count = len(group)
+            still = np.tile(np.eye(3, dtype=np.float32), (count, 1, 1))
+            pairs = np.repeat(rows, 2, axis=0)  # two frames each, and the first of them is shown
+            first = 2 * np.arange(count, dtype=np.int32)
+            pose_bodies(pairs, places, first, np.zeros(count, np.float32), still, self.worlds)
 
     def _baked(self, clip) -> tuple:
         """(frames, ticks between them) of a clip's bodies on the device."""

@@ -9,7 +9,7 @@ from ..avatar.skeleton import Skeleton
 from ..hair import HairRig
 
 
-def _levels(skeleton: Skeleton, rig: HairRig) -> list[np.ndarray]:
+def moving_levels(skeleton: Skeleton, rig: HairRig) -> list[np.ndarray]:
     """Nodes that move with the hair, grouped so that every parent is in an earlier group (or not hair at all)."""
     moving = set(int(n) for n in rig.joints)
     depth = np.full(len(skeleton), -1)
@@ -35,7 +35,7 @@ def apply_hair(skeleton: Skeleton, rig: HairRig, worlds: np.ndarray, positions: 
     tails = np.concatenate([c.tails for c in rig.chains]) if rig.chains else np.zeros((0, 3))
     identity = np.broadcast_to(np.eye(4), (*worlds.shape[:-3], 1, 4, 4))
     worlds = np.concatenate([worlds, identity], axis=-3)  # parent -1 is the scene root
-    for nodes in _levels(skeleton, rig):
+    for nodes in moving_levels(skeleton, rig):
         world = worlds[..., skeleton.parents[nodes], :, :] @ local[nodes]
         joints = np.flatnonzero(segment[nodes] >= 0)
         s = segment[nodes[joints]]
