@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from ..rig.parameters import arc_parameters, rod_parameters, segment_lengths
 from .solvers.rod import stiffness_matrix
 
 MOST = 5  # joints of a reduced chain
+EVEN = 1.35  # how much less evenly than at best kept end points may lie, chosen
+MOST_CHOICES = 70  # a chain of up to 9 joints is looked at; for longer ones even ends are nearer, as measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +46,9 @@ def reduction(skeleton: Skeleton, rig: HairRig, most: int = MOST) -> Reduction |
     for chain in rig.chains:
         if chain.parent is not None:
             carrying[chain.parent[0]].add(chain.parent[1])
-    kept = [keep(own, most, hung) for own, hung in zip(lengths, carrying, strict=True)]
+    kept = [
+        chosen(chain, skeleton, own, most, hung) for chain, own, hung in zip(rig.chains, lengths, carrying, strict=True)
+    ]
     chains = []
     for chain, ends, own in zip(rig.chains, kept, lengths, strict=True):
         parent = chain.parent
@@ -56,6 +62,33 @@ def reduction(skeleton: Skeleton, rig: HairRig, most: int = MOST) -> Reduction |
         parts.append(_mixing(ends, own))
     link, beside, share, at, part = (np.concatenate(one) for one in zip(*parts, strict=True))
     return Reduction(replace(rig, chains=tuple(chains), fit=None), table, link, beside, share, at, part)
+
+
+def chosen(chain: Chain, skeleton: Skeleton, lengths: np.ndarray, most: int, carrying=frozenset()) -> np.ndarray:
+    """(G,) segments whose end points stay: of those that lie about as evenly as can be, the ones whose rod, made to
+    give way as the full one does, also swings at nearest the full one's frequency."""
+    best = keep(lengths, most, carrying)
+    count = len(lengths)
+    if count <= most or comb(count - 1, most - 1) > MOST_CHOICES:
+        return best
+    arc = np.concatenate([[0.0], np.cumsum(lengths)])
+    sets = np.array(list(combinations(range(count - 1), most - 1)))
+    ends = np.concatenate([sets, np.full((len(sets), 1), count - 1)], axis=1)
+    forced = [s for s in best if s in carrying or s + 1 in carrying]
+    stops = np.concatenate([np.zeros((len(ends), 1)), arc[ends + 1]], axis=1)
+    cost = np.sum(np.diff(stops, axis=1) ** 2, axis=1)
+    even = cost <= EVEN * np.sum(np.diff(np.concatenate([[0.0], arc[best + 1]])) ** 2)
+    for s in forced:
+        even &= (ends == s).any(axis=1)
+    world = skeleton.rest_world[chain.joints]
+    points = (world[:, :3, :3] @ chain.tails[:, :, None])[..., 0] + world[:, :3, 3]
+    points = np.concatenate([world[:1, :3, 3], points])
+    rod = rod_parameters(chain, skeleton)
+    found = []
+    for choice in ends[even][np.argsort(cost[even], kind="stable")]:
+        links = np.linalg.norm(np.diff(points[np.concatenate([[0], choice + 1])], axis=0), axis=1)
+        found.append((abs(np.log(_rod(rod, lengths, links, choice).frequency / rod.frequency)), choice))
+    return min(found, key=lambda one: one[0])[1] if found else best
 
 
 def keep(lengths: np.ndarray, most: int, carrying=frozenset()) -> np.ndarray:
