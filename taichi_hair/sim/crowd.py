@@ -20,6 +20,7 @@ from .levels import Levels
 from .lod import Budget
 from .member import Kind, Member
 from .playing import Playing
+from .quick import launch
 from .reading import Readers
 from .roster import Roster
 from .solvers.kinds import CONTACTS, SOLVERS
@@ -284,7 +285,9 @@ class Crowd(Levels, Readers):
             contact = CONTACTS["off"]  # nothing to meet: the same bits from a kernel that compiles sooner
         if self._frozen.count:
             store.use("frozen", self._frozen)
-            carry_frozen(store.model, store.state, self._frozen.count, ticks, self._frozen.count < SERIAL_FAMILIES)
+            launch(
+                carry_frozen, store.model, store.state, self._frozen.count, ticks, self._frozen.count < SERIAL_FAMILIES
+            )
         if not self._families.count:
             return
         store.use("family", self._families)
@@ -293,4 +296,4 @@ class Crowd(Levels, Readers):
         if self.phases:
             run_phases(*args, solver, contact)
         else:
-            run_frame(*args, solver, contact, families < SERIAL_FAMILIES)
+            launch(run_frame, *args, solver, contact, families < SERIAL_FAMILIES)

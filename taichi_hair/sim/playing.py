@@ -14,6 +14,7 @@ from .clips import pose_members
 from .launch import anchor_records, collider_records, jumps
 from .layout import ONE
 from .member import Kind, Member
+from .quick import launch
 from .roster import Roster
 from .storage import Storage
 from .ticks import Clock
@@ -55,7 +56,8 @@ class Playing:
         if count:
             self.store.use(self.active)
             needs = self.storage.model.solid, self.store.centered
-            pose_members(self.storage.state, self.store.clip, count, ticks, not between, count < SERIAL_MEMBERS, *needs)
+            fields, serial = (self.storage.state, self.store.clip), count < SERIAL_MEMBERS
+            launch(pose_members, *fields, count, ticks, not between, serial, *needs)
 
     def cast(self, members: dict[int, Member], motion: Motion | None, phase, speed) -> None:
         """Give members a motion: on the device where it can be kept there, else tick by tick from the host."""
