@@ -1,7 +1,5 @@
 """Quick launches run the same kernel as a plain call, for each set of fields and constants."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from taichi_hair.sim.backend import current, ti

@@ -11,6 +11,7 @@ from ..motion.turn import carrying_node
 from .baked import Baked, same_side
 from .look_up import REST, SEAT_ROWS, look_up, shape_by_table, table_storage
 from .member import Kind, Member
+from .quick import launch
 from .roster import Roster
 from .solvers.lut import FOLLOW, SHAPES, PoseTable
 from .storage import Pool, Storage, write, write_columns
@@ -219,7 +220,7 @@ class Tables:
             store = shared_tables()
             store.use(self.active)
             serial = count < SERIAL_MEMBERS
-            look_up(self.storage.state, self.clips.clip, store.table, count, ticks, h, not between, serial)
+            launch(look_up, self.storage.state, self.clips.clip, store.table, count, ticks, h, not between, serial)
 
     def shapes(self, members: list[Member], places: np.ndarray, scales: np.ndarray, out) -> None:
         """End points of members of one kind that a table poses, into (..., S, 9) numbers, at `places`."""
