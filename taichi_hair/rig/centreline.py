@@ -9,6 +9,7 @@ from scipy.ndimage import gaussian_filter1d
 
 BINS = 64  # level sets that are averaged into the raw line
 FINE = 200  # points of the finished curve
+CHUNK = 512  # points that are looked up at a time: what they need stays in the cache
 CURLS = 1.25  # turns of the raw line from which it counts as a curl or wave around an axis
 STEADY = 0.05  # of the length: turns are counted on a line that is averaged over this, so that uneven rows do not count
 THIN = 6.0  # length over width from which a line's turns are those of a curl; of a wide lock they are its unevenness
@@ -31,6 +32,8 @@ class Curve:
         """(..., 3) points at arc lengths (...), straight on outside [0, length]."""
         s = np.asarray(s, dtype=np.float64)
         inside = np.stack([np.interp(s, self.s, self.points[:, k]) for k in range(3)], axis=-1)
+        if not s.size or (s.min() >= 0.0 and s.max() <= self.length):
+            return inside
         low, high = np.minimum(s, 0.0)[..., None], np.maximum(s - self.length, 0.0)[..., None]
         return inside + low * self.tangent(0.0) + high * self.tangent(self.length)
 
@@ -47,17 +50,25 @@ class Curve:
         Beyond the ends the curve goes straight on, so that points of the root and tip keep their order.
         """
         points = np.asarray(points, dtype=np.float64)
-        best, found = np.full(len(points), np.inf), np.clip(guess, 0.0, self.length)
-        for k in range(len(self.s) - 1):
-            a, b = self.points[k], self.points[k + 1]
-            d = b - a
-            along = (points - a) @ d / max(float(d @ d), 1e-18)
-            low, high = (-np.inf if k == 0 else 0.0), (np.inf if k == len(self.s) - 2 else 1.0)
-            along = np.clip(along, low, high)
-            away = np.linalg.norm(points - a - along[:, None] * d, axis=1)
-            s = self.s[k] + along * (self.s[k + 1] - self.s[k])
-            better = (away < best) & (np.abs(s - guess) <= reach)
-            best, found = np.where(better, away, best), np.where(better, s, found)
+        found = np.clip(guess, 0.0, self.length)
+        middle = self.points.mean(axis=0)  # squares of distances are differences: about it they lose fewest digits
+        start, way = self.points[:-1] - middle, np.diff(self.points, axis=0)
+        square = np.einsum("kx,kx->k", way, way)
+        offset, begin = np.einsum("kx,kx->k", start, way), np.einsum("kx,kx->k", start, start)
+        low, high = np.zeros(len(way)), np.ones(len(way))
+        low[0], high[-1] = -np.inf, np.inf
+        for first in range(0, len(points), CHUNK):
+            rows = slice(first, first + CHUNK)
+            at = points[rows] - middle
+            dot = at @ way.T - offset  # (rows, K)
+            along = np.clip(dot / np.maximum(square, 1e-18), low, high)
+            s = self.s[:-1] + along * np.diff(self.s)
+            away = begin - 2.0 * (at @ start.T)  # squared, less that of the point itself
+            away += along * (along * square - 2.0 * dot)
+            away[np.abs(s - guess[rows, None]) > reach] = np.inf
+            best = np.argmin(away, axis=1)[:, None]
+            known = np.isfinite(np.take_along_axis(away, best, axis=1)[:, 0])
+            found[rows][known] = np.take_along_axis(s, best, axis=1)[known, 0]
         return found
 
 

@@ -15,7 +15,7 @@ from .attach import NewChain, add_nodes, kept_chains, make_chain, replaced_chain
 from .fitted import FittedRig, Refinement
 from .locks import fit_style
 from .poses import joint_moves, sample_ends
-from .refine import ROUNDS, neighbours_allowed, refined, stretches
+from .refine import ROUNDS, Stretches, neighbours_allowed, refined, stretches
 from .roots import attach_node, find_head
 from .selection import select_faces, select_parts
 from .settings import chain_settings
@@ -61,25 +61,29 @@ def fit_hair(
     head = find_head(avatar, surface, node, body)
     label = name or avatar.parts[parts[0]].name or "hair"
     if chains == 1:
-        plan = fit_strand(avatar, surface, head, int(joints), root, label)
+        plans = (fit_strand(avatar, surface, head, int(joints), root, label),)
     else:
         most = 16 if chains == "auto" else int(chains)
-        plan = _least_stretched(surface, fit_style(surface, head, int(joints), most, label))
+        plans = fit_style(surface, head, int(joints), most, label)
+    plan, moves, found = _least_stretched(surface, plans)
     report = None
     weights = plan.weights
     if refine and plan.strands:
-        weights, report = _refine(surface, plan, SMOOTH * head.radius)
+        weights, report = _refine(surface, plan, moves, found, SMOOTH * head.radius)
     rig = apply_plan(avatar, surface, replace(plan, weights=weights), node, report)
     return replace(rig, seconds=perf_counter() - began)
 
 
-def _least_stretched(surface, plans: Sequence[Plan]) -> Plan:
-    """The plan under which sample poses stretch the mesh least; a plan without chains only where none has any."""
-    plans = [p for p in plans if p.strands] or plans[:1]
-    if len(plans) == 1:
-        return plans[0]
-    found = [stretches(surface.points, surface.edges, p.weights, _moves(p)) for p in plans]
-    return plans[int(np.argmin([s.p99 + WORST * s.worst for s in found]))]
+def _least_stretched(surface, plans: Sequence[Plan]) -> tuple[Plan, np.ndarray, Stretches]:
+    """The plan under which sample poses stretch the mesh least, with the moves of those poses and what they stretch; a
+    plan without chains only where none has any."""
+    hanging = [p for p in plans if p.strands]
+    if not hanging:
+        return plans[0], np.zeros((0, 1, 3, 4)), Stretches(0.0, 0.0)
+    moves = [_moves(p) for p in hanging]
+    found = [stretches(surface.points, surface.edges, p.weights, m) for p, m in zip(hanging, moves, strict=True)]
+    best = int(np.argmin([s.p99 + WORST * s.worst for s in found]))
+    return hanging[best], moves[best], found[best]
 
 
 def _moves(plan: Plan):
@@ -88,11 +92,9 @@ def _moves(plan: Plan):
     return joint_moves(places, [sample_ends(p) for p in places])
 
 
-def _refine(surface, plan: Plan, reach: float) -> tuple[np.ndarray, Refinement]:
-    """Weights with less stretch over sample poses: averaged over `reach` metres of the surface where that helps, which
-    evens out a slanted root, then the descent."""
-    moves = _moves(plan)
-    before = stretches(surface.points, surface.edges, plan.weights, moves)
+def _refine(surface, plan: Plan, moves, before: Stretches, reach: float) -> tuple[np.ndarray, Refinement]:
+    """Weights with less stretch over the moves of sample poses: averaged over `reach` metres of the surface where that
+    helps, which evens out a slanted root, then the descent."""
     start, best = plan.weights, before
     if len(surface.lengths):
         steps = int(np.clip(2.0 * (reach / max(float(np.median(surface.lengths)), 1e-9)) ** 2, 2, 60))

@@ -40,7 +40,7 @@ def guides(source: FittedRig | Avatar, meshes=None, points: int = 32, body: Avat
     if loose_quads(surface) is not None:
         return []
     head = find_head(source, surface, attach_node(source, parts), body)
-    pieces = find_locks(surface, head)[0]
+    pieces = find_locks(surface, head, head.height(surface.points))[0]
     name = source.parts[parts[0]].name or "hair"
     return [
         Guide(f"{name}_{k + 1}", p.curve.at(np.linspace(0.0, p.length, points)), p.width) for k, p in enumerate(pieces)

@@ -51,20 +51,20 @@ def loose_quads(surface: Surface) -> Refusal | None:
     return None
 
 
-def held_by_head(surface: Surface, head: Head, crown: float = ON_CROWN) -> np.ndarray:
-    """(P,) whether a point is held: it lies on the scalp, more loosely so above the ears (`crown`) than below them."""
+def held_by_head(surface: Surface, head: Head, height: np.ndarray, crown: float = ON_CROWN) -> np.ndarray:
+    """(P,) whether points at `height` (P,) metres from the head are held: they lie on the scalp, more loosely so above
+    the ears (`crown`) than below them."""
     over = (surface.points[:, 1] - head.centre[1]) / head.radius
     ramp = np.clip((over - ABOVE[0]) / (ABOVE[1] - ABOVE[0]), 0.0, 1.0)
-    return head.height(surface.points) < head.radius * (ON_SIDE + (crown - ON_SIDE) * ramp)
+    return height < head.radius * (ON_SIDE + (crown - ON_SIDE) * ramp)
 
 
-def hung(surface: Surface, head: Head) -> tuple[np.ndarray, object, list[Refusal]]:
+def hung(surface: Surface, head: Head, height: np.ndarray) -> tuple[np.ndarray, object, list[Refusal]]:
     """Metres along the hair from where it is held (P,), infinite where nothing holds it; the graph that was walked;
     and refusals for what hangs on nothing."""
-    held = held_by_head(surface, head)
+    held = held_by_head(surface, head, height)
     label, graph, refused = surface.islands, surface.graph, []
     count = int(label.max()) + 1
-    height = head.height(surface.points)
     total, y = np.bincount(label), surface.points[:, 1]
     share = np.bincount(label, held, count) / total
     where = np.bincount(label, held * y, count) / np.maximum(np.bincount(label, held, count), 1)
@@ -109,10 +109,12 @@ def _upper_end(points: np.ndarray, height: np.ndarray, mine: np.ndarray, head: H
     return near[points[near, 1] >= points[near, 1].max() - 0.12 * head.radius]
 
 
-def find_locks(surface: Surface, head: Head) -> tuple[list[Piece], list[Refusal], np.ndarray, csr_matrix]:
+def find_locks(
+    surface: Surface, head: Head, height: np.ndarray
+) -> tuple[list[Piece], list[Refusal], np.ndarray, csr_matrix]:
     """Pieces that may swing, refusals of those that may not, the distance (P,) from where hair is held, and the graph
-    that it was walked on."""
-    distance, graph, refused = hung(surface, head)
+    that it was walked on. height: (P,) metres of the points from the head."""
+    distance, graph, refused = hung(surface, head, height)
     loose = np.isfinite(distance) & (distance > 0.0)
     pieces: list[Piece] = []
     if not loose.any():
@@ -142,7 +144,7 @@ def find_locks(surface: Surface, head: Head) -> tuple[list[Piece], list[Refusal]
                 if piece.length < LEAST * head.radius:
                     short += len(rows)
                     continue
-                why = not_a_lock(surface, piece, head, distance)
+                why = not_a_lock(surface, piece, head, height)
                 if why is None:
                     pieces.append(piece)
                 else:
@@ -151,10 +153,10 @@ def find_locks(surface: Surface, head: Head) -> tuple[list[Piece], list[Refusal]
     return pieces, refused, distance, graph
 
 
-def not_a_lock(surface: Surface, piece: Piece, head: Head, distance: np.ndarray) -> str | None:
-    """Why a piece gets no chain, or None."""
+def not_a_lock(surface: Surface, piece: Piece, head: Head, heights: np.ndarray) -> str | None:
+    """Why a piece gets no chain, or None. heights: (P,) metres of the surface's points from the head."""
     points = surface.points[piece.points]
-    height = float(np.percentile(head.height(points), 80.0))
+    height = float(np.percentile(heights[piece.points], 80.0))
     slender = piece.length / max(piece.width, 1e-9)
     extents = np.sqrt(np.maximum(np.linalg.eigvalsh(np.cov(points.T)), 0.0)) if len(points) > 3 else np.ones(3)
     straight = float(np.linalg.norm(piece.curve.points[-1] - piece.curve.points[0]))
@@ -195,13 +197,14 @@ def fit_style(surface: Surface, head: Head, joints: int, most: int, name: str) -
     every = np.ones(len(surface.points), dtype=bool)
     if whole is not None:
         return (Plan((), nothing, every, every, (whole,)),)
-    pieces, refused, distance, graph = find_locks(surface, head)
+    height = head.height(surface.points)
+    pieces, refused, distance, graph = find_locks(surface, head, height)
     if not pieces:
         if not refused:
             reach = float(distance[np.isfinite(distance)].max(initial=0.0))
             refused = [Refusal("the whole hair", f"it lies on the head: nothing hangs farther than {reach:.3f} m", 0)]
         return (Plan((), nothing, every, every, tuple(refused)),)
-    on_scalp = held_by_head(surface, head, AT_ROOT)
+    on_scalp = held_by_head(surface, head, height, AT_ROOT)
     pieces, distance = rooted(surface, head, graph, pieces, distance, on_scalp)
     plans = []
     level, from_there = levelled(surface, head, graph, pieces, distance)

@@ -34,19 +34,21 @@ def sample_ends(places: np.ndarray, swing: float = SWING) -> np.ndarray:
     axes = np.cos(angles)[:, None] * side + np.sin(angles)[:, None] * other
     ends = []
     for profile, every in zip(bend_profiles(count), EVERY, strict=True):
-        for axis in axes[::every]:
-            turned = _bent(links, axis, profile)
-            # A bend of a radian moves the tip by half a length: one step towards the wanted displacement is enough.
-            reach = float(np.linalg.norm(turned.sum(axis=0) - links.sum(axis=0)))
-            if np.isclose(profile.sum(), 1.0) and reach > 1e-9:
-                turned = _bent(links, axis, profile * swing * length / reach)
-            ends.append(places[0] + np.cumsum(turned, axis=0))
-    return np.array(ends)
+        chosen = axes[::every]
+        turned = _bent(links, chosen, np.broadcast_to(profile, (len(chosen), count)))
+        # A bend of a radian moves the tip by half a length: one step towards the wanted displacement is enough.
+        reach = np.linalg.norm(turned.sum(axis=1) - links.sum(axis=0), axis=1)
+        if np.isclose(profile.sum(), 1.0):
+            scale = np.where(reach > 1e-9, swing * length / np.maximum(reach, 1e-9), 1.0)
+            turned = _bent(links, chosen, scale[:, None] * profile)
+        ends.append(places[0] + np.cumsum(turned, axis=1))
+    return np.concatenate(ends)
 
 
-def _bent(links: np.ndarray, axis: np.ndarray, profile: np.ndarray) -> np.ndarray:
-    turns = rotations.from_axis_angle(np.broadcast_to(axis, (len(profile), 3)), np.cumsum(profile))
-    return rotations.rotate(turns, links)
+def _bent(links: np.ndarray, axes: np.ndarray, profiles: np.ndarray) -> np.ndarray:
+    """(S, J, 3) links (J, 3) turned about each axis (S, 3), joint by joint by profiles (S, J)."""
+    turns = rotations.from_axis_angle(np.broadcast_to(axes[:, None], (*profiles.shape, 3)), np.cumsum(profiles, axis=1))
+    return rotations.rotate(turns, np.broadcast_to(links, (*profiles.shape, 3)))
 
 
 def bone_moves(places: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_matrix
+from scipy.sparse import coo_matrix, csr_matrix
 
 from .weights import INFLUENCES, limited
 
@@ -29,18 +29,20 @@ def stretches(points: np.ndarray, edges: np.ndarray, weights: np.ndarray, moves:
     kept = rest > 1e-6
     if not kept.any():
         return Stretches(0.0, 0.0)
-    most = np.zeros(int(kept.sum()))
+    first, second = edges[kept].T
+    most, sparse = np.zeros(len(first)), csr_matrix(weights)
     for move in moves:
-        posed = posed_points(points, weights, move)
-        now = np.linalg.norm(posed[edges[kept, 0]] - posed[edges[kept, 1]], axis=1)
-        np.maximum(most, now / rest[kept], out=most)
+        posed = posed_points(points, sparse, move)
+        link = posed[first] - posed[second]
+        np.maximum(most, np.einsum("ex,ex->e", link, link), out=most)
+    most = np.sqrt(most) / rest[kept]
     return Stretches(100.0 * float(np.percentile(most, 99.0) - 1.0), 100.0 * float(most.max() - 1.0))
 
 
 def posed_points(points: np.ndarray, weights: np.ndarray, move: np.ndarray) -> np.ndarray:
-    """(P, 3) points under bone moves (C, 3, 4)."""
-    blend = np.einsum("pc,cij->pij", weights, move)
-    return (blend[:, :, :3] @ points[:, :, None])[..., 0] + blend[:, :, 3]
+    """(P, 3) points under bone moves (C, 3, 4); the weights (P, C) may be a sparse matrix."""
+    blend = (weights @ move.reshape(len(move), 12)).reshape(-1, 3, 4)
+    return np.einsum("pij,pj->pi", blend[:, :, :3], points) + blend[:, :, 3]
 
 
 def refined(
@@ -64,6 +66,33 @@ def refined(
     if not len(free) or not len(edges):
         return weights
     columns, shares = _support(weights, allowed)
+    # Edges between fixed points never stretch: they and their points only count.
+    counts = (len(edges) * len(moves), len(points) * len(moves))
+    moving = ~fixed[edges].all(axis=1)
+    edges, rest = edges[moving], rest[moving]
+    chosen = np.unique(np.concatenate([edges.ravel(), free]))
+    place = np.full(len(points), -1)
+    place[chosen] = np.arange(len(chosen))
+    best = shares.copy()
+    best[chosen] = _descent(
+        points[chosen],
+        place[edges],
+        rest,
+        (columns[chosen], shares[chosen], allowed[chosen] & ~fixed[chosen, None], ~fixed[chosen]),
+        moves,
+        rounds,
+        counts,
+    )
+    table = np.zeros_like(weights)
+    np.add.at(table, (np.arange(len(points))[:, None], columns), np.where(best > 0.0, best, 0.0))
+    table = limited(table)
+    return np.where(fixed[:, None], weights, table)
+
+
+def _descent(points, edges, rest, support, moves, rounds: int, counts: tuple[int, int]) -> np.ndarray:
+    """(P, K) the best shares met. support: columns (P, K), first shares (P, K), where weight may go (P, C), free (P,);
+    counts: of edges and of points, times poses, over which the costs are means."""
+    columns, shares, allowed, free = support
     homogeneous = np.concatenate([points, np.ones((len(points), 1))], axis=1)
     # Where each bone alone would take each point: (P, K, 3 S), from which a blend is a weighted sum.
     alone = np.empty((len(points), columns.shape[1], 3 * len(moves)), dtype=np.float32)
@@ -72,14 +101,13 @@ def refined(
             alone[:, k, 3 * s : 3 * s + 3] = (move[columns[:, k]] @ homogeneous[:, :, None])[..., 0]
     start = np.einsum("pkd,pk->pd", alone, shares.astype(np.float32))
     off = (start.reshape(len(points), -1, 3) - points[:, None]).astype(np.float64)
-    scale = max(float(np.sqrt(np.mean(np.sum(off**2, axis=-1)))), 1e-9)
+    scale = max(float(np.sqrt(np.sum(off**2) / counts[1])), 1e-9)
     rows = np.arange(len(edges))
     signs = np.ones(len(edges), dtype=np.float32)
     ends = (np.concatenate([signs, -signs]), (np.tile(rows, 2), edges.T.ravel()))
     difference = coo_matrix(ends, shape=(len(edges), len(points))).tocsr()
-    problem = (difference, difference.T.tocsr(), rest.astype(np.float32), alone, start, scale)
-    live = allowed[np.arange(len(points))[:, None], columns] & ~fixed[:, None]
-    live |= (shares > 0.0) & ~fixed[:, None]
+    problem = (difference, difference.T.tocsr(), rest.astype(np.float32), alone, start, scale, counts)
+    live = allowed[np.arange(len(points))[:, None], columns] | ((shares > 0.0) & free[:, None])
     best, best_cost, momentum = shares, np.inf, np.zeros_like(shares)
     squares = np.zeros_like(shares)
     for step in range(rounds):
@@ -93,10 +121,7 @@ def refined(
         squares = 0.98 * squares + 0.02 * np.sum(gradient**2, axis=1, keepdims=True)
         size = STEP * (1.0 - step / rounds) / (np.sqrt(squares) + 0.1 * np.sqrt(squares.max()) + 1e-12)
         shares = np.where(live, _simplex(shares - size * momentum, live), shares)
-    table = np.zeros_like(weights)
-    np.add.at(table, (np.arange(len(points))[:, None], columns), np.where(best > 0.0, best, 0.0))
-    table = limited(table)
-    return np.where(fixed[:, None], weights, table)
+    return best
 
 
 def _support(weights: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,25 +133,29 @@ def _support(weights: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.n
 
 def _cost(problem, shares: np.ndarray) -> tuple[float, np.ndarray]:
     """Cost and its gradient (P, K): power means of edge stretch over all poses, and what following costs."""
-    difference, back, rest, alone, start, scale = problem
+    difference, back, rest, alone, start, scale, counts = problem
     posed = np.einsum("pkd,pk->pd", alone, shares.astype(np.float32))
     link = (difference @ posed).reshape(len(rest), -1, 3)  # (E, S, 3)
     length = np.sqrt(np.einsum("esi,esi->es", link, link))
-    over = np.maximum(length / rest[:, None] - 1.0, 0.0)
-    top = max(float(over.max()), 1e-9)
-    share = over / top
+    share = length * (1.0 / rest)[:, None]
+    share -= 1.0
+    np.maximum(share, 0.0, out=share)
+    top = max(float(share.max()), 1e-9)
+    share *= 1.0 / top
     value, slope = 0.0, 0.0
     fourth = share * share
     fourth *= fourth
     for power, raised in zip(POWERS, (fourth, fourth * fourth * fourth), strict=True):
         total = float(np.sum(raised * share, dtype=np.float64))
-        mean = top * (total / over.size) ** (1.0 / power)
+        mean = top * (total / counts[0]) ** (1.0 / power)
         value += mean
         slope = slope + raised * (mean / max(total, 1e-300) / top)  # d mean / d over
-    pull = (slope / (rest[:, None] * np.maximum(length, 1e-9)))[..., None] * link
+    np.maximum(length, 1e-9, out=length)
+    length *= rest[:, None]
+    link *= (slope / length)[..., None]
     away = posed - start
-    off = float(np.sum(away.astype(np.float64) ** 2)) / (away.size / 3) / scale**2
-    onto = back @ pull.reshape(len(rest), -1) + (2.0 * FOLLOW * 3.0 / (scale**2 * away.size)) * away
+    off = float(np.vdot(away, away)) / counts[1] / scale**2
+    onto = back @ link.reshape(len(rest), -1) + (2.0 * FOLLOW / (scale**2 * counts[1])) * away
     return value + FOLLOW * off, np.einsum("pkd,pd->pk", alone, onto).astype(np.float64)
 
 
