@@ -114,7 +114,7 @@ def cost(solver: str, copies: int = 200, seconds: float = 1.0) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--assets", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "assets")
-    parser.add_argument("--only", default="", help="layered or unitychan")
+    parser.add_argument("--only", default="", choices=("layered", "unitychan"), help="one avatar (default: both)")
     parser.add_argument("--cost", action="store_true", help="measure the cost and nothing else")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
