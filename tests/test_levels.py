@@ -9,6 +9,7 @@ import pytest
 from rigs import Given, branched, sphere, strand
 
 import taichi_hair as th
+from taichi_hair import rotations
 from taichi_hair.hair import HairRig, Limit
 from taichi_hair.measure.bench_rig import Turning, bench_avatar
 from taichi_hair.motion.turn import HeadTurn
@@ -190,3 +191,37 @@ def test_tails_of_the_samples_swing_nearly_as_in_full(name):
         off.append(np.linalg.norm(crowd.positions(full)[0][tips] - crowd.positions(reduced)[0][tips], axis=1))
     assert np.sqrt(np.mean(np.square(off))) < 0.015  # of tails of 0.6 and 0.76 m
     assert np.isfinite(crowd.pose(reduced)).all()
+
+
+def slow_turn(avatar, seconds: float = 8.0, speed: float = 0.02) -> Given:
+    """A body that turns on the spot, so slowly that the cosine of a tick's turn is 1 in 32 bits."""
+    t = np.arange(round(seconds * 120) + 1) / 120
+    worlds = np.tile(avatar.skeleton.rest_world, (len(t), 1, 1, 1))
+    turn = np.tile(np.eye(4), (len(t), 1, 1, 1))
+    turn[:, 0, :3, :3] = rotations.to_matrix(rotations.from_axis_angle([0.0, 1.0, 0.0], speed * t))
+    return Given(turn @ worlds, 120.0, seconds=seconds)
+
+
+def test_frozen_hair_turns_with_a_head_that_turns_slowly():
+    avatar = strand()
+    crowd = Crowd("rod", contact="off")
+    (member,) = crowd.add(avatar, motion=slow_turn(avatar))
+    crowd.set_level(member, "frozen")
+    for _ in range(8 * 60):
+        crowd.advance(1 / 60)
+    assert np.abs(lengths(crowd, member, avatar) / rest_lengths(avatar) - 1.0).max() < 1e-5
+
+
+@pytest.mark.parametrize("solver", ["rod", "arc", "spring-bone", "mass-spring"])
+def test_hair_with_a_centre_turns_with_it_however_slowly(solver):
+    avatar = strand()
+    rig = HairRig(tuple(replace(c, center=0) for c in avatar.hair.chains))
+    motion = slow_turn(avatar)
+    crowd = Crowd(solver, contact="off")
+    (member,) = crowd.add(avatar, rig, motion=motion)
+    (still,) = crowd.add(avatar, rig, motion=Given(motion.given[:1], 120.0))
+    for _ in range(8 * 60):
+        crowd.advance(1 / 60)
+    head = motion.given[-1][0]
+    there = (crowd.positions(still)[0] - motion.given[0][0][:3, 3]) @ head[:3, :3].T + head[:3, 3]
+    assert np.abs(crowd.positions(member)[0] - there).max() < 2e-6

@@ -35,6 +35,12 @@ def rotate(q, v):
 
 
 @ti.func
+def turns(q):
+    """Whether a unit quaternion turns at all. Its w does not tell: it is 1 in 32 bits for turns below 5e-4 radians."""
+    return q[0] * q[0] + q[1] * q[1] + q[2] * q[2] > 0.0
+
+
+@ti.func
 def multiply(a, b):
     """The rotation b followed by a."""
     return ti.Vector(

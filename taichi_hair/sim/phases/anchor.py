@@ -2,7 +2,7 @@
 
 from .. import layout as row
 from ..backend import ti
-from ..vectors import from_to, load3, load4, multiply, rotate, store3
+from ..vectors import from_to, load3, load4, multiply, rotate, store3, turns
 
 
 @ti.func
@@ -64,10 +64,10 @@ def carry_chain(model: ti.template(), state: ti.template(), c, tick):
     shift = anchor3(state, tick, row.SHIFT, a)
     i = state.slot[row.START, c]
     stride = state.slot[row.STRIDE, c]
-    turns = turn[3] < 1.0
+    turned = turns(turn)
     for _ in range(model.span[row.JOINTS, m]):
         x = load3(state.joint, row.POSITION, i)
-        if turns:
+        if turned:
             x = rotate(turn, x)
             store3(state.joint, row.VELOCITY, i, rotate(turn, load3(state.joint, row.VELOCITY, i)))
             store3(state.joint, row.DEVIATION, i, rotate(turn, load3(state.joint, row.DEVIATION, i)))

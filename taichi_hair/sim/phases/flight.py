@@ -5,7 +5,7 @@ The same functions on the same numbers as phase by phase, and so the same bits; 
 
 from .. import layout as row
 from ..backend import ti
-from ..vectors import load3, rotate, store3, towards
+from ..vectors import load3, rotate, store3, towards, turns
 from .anchor import anchor3, anchor4
 from .damping import carried_along, damped_flight
 from .force import arc_pull, external_force
@@ -31,7 +31,7 @@ def carried_joint(state: ti.template(), i, carry, shift):
     """Carried start and velocity of one joint; the start is kept for display between ticks."""
     before = load3(state.joint, row.POSITION, i)
     v = load3(state.joint, row.VELOCITY, i)
-    if carry[3] < 1.0:
+    if turns(carry):
         before = rotate(carry, before)
         v = rotate(carry, v)
     before += shift
@@ -44,7 +44,7 @@ def rod_flight(model: ti.template(), state: ti.template(), i, k, flight, p, h):
     """Carried deviation, and free flight less where the end point is; `p` is the deviation of the last tick."""
     carry, shift, _spin, _step, external = flight
     _before, v = carried_joint(state, i, carry, shift)
-    if carry[3] < 1.0:
+    if turns(carry):
         p = rotate(carry, p)
         store3(state.joint, row.DEVIATION, i, p)
     zero = ti.Vector([0.0, 0.0, 0.0])
