@@ -14,7 +14,7 @@ from taichi_hair.measure.pace import match_swing
 from taichi_hair.measure.reweigh import refine_weights
 from taichi_hair.measure.tune import ChainMesh, play, tune_profile, with_profile
 from taichi_hair.rig.fit import fit_hair
-from taichi_hair.rig.parameters import rod_parameters
+from taichi_hair.rig.parameters import at_frequency, rod_parameters
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,33 @@ def test_profile_lowers_stretch_and_is_checked_on_motions_it_did_not_see(tail):
     assert tuned.rod.frequency == base.frequency and tuned.rod.damping == base.damping
     assert all(a is b for k, (a, b) in enumerate(zip(found.rig.chains, rig.chains, strict=True)) if k not in rig.fitted)
     assert found.rig.avatar.hair.chains == found.rig.chains
+
+
+def test_a_swing_is_kept_in_every_motion(tail):
+    """The rod of this strand swings 0.7 times as wide as its spring bone sideways and in the run."""
+    avatar, rig = tail
+    asked = {"seen": ("turn", "sideways"), "unseen": ("run",), "swing": 0.8}
+    found = tune_profile(avatar, rig, generations=6, candidates=8, **asked)
+    bone = play(rig.avatar, [rig], ("turn", "sideways", "run"), solver="spring-bone")
+    c = rig.fitted[0]
+    for motion, rows in bone.items():
+        assert found.after[motion][0].swing_mm >= 0.8 * rows[0][1][c], motion
+    assert found.before["sideways"][0].swing_mm < 0.75 * bone["sideways"][0][1][c]
+    assert found.mean("after", found.seen) <= 1.2 * found.mean("before", found.seen)  # wider for little more stretch
+    assert found.mean("after", found.unseen) <= 1.3 * found.mean("before", found.unseen)
+    rod, base = found.rig.chains[c].rod, rod_parameters(rig.chains[c], rig.avatar.skeleton)
+    assert rod.frequency < base.frequency
+    assert np.allclose(rod.gravity, base.gravity * (rod.frequency / base.frequency) ** 2)
+    with pytest.raises(ValueError, match="swing"):
+        tune_profile(avatar, rig, swing=1.5)
+
+
+def test_gravity_goes_with_the_frequency_and_stays_below_the_earths():
+    avatar = sample("ponytail")
+    base = rod_parameters(max(avatar.hair.chains, key=len), avatar.skeleton)
+    slow, fast = at_frequency(base, 0.5 * base.frequency), at_frequency(base, 50.0 * base.frequency)
+    assert slow.frequency == 0.5 * base.frequency and np.allclose(slow.gravity, 0.25 * base.gravity)
+    assert np.linalg.norm(fast.gravity) == pytest.approx(9.81)
 
 
 def test_a_profile_is_kept_within_bounds_and_scale():

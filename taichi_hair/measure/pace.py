@@ -10,7 +10,7 @@ import numpy as np
 from ..avatar.description import Avatar
 from ..hair import HairRig
 from ..rig.fitted import owner
-from ..rig.parameters import rod_parameters
+from ..rig.parameters import at_frequency, rod_parameters
 from .tune import LEAST_SWING, SEEN, UNSEEN, chosen_chains, play, with_own_avatar
 
 FACTORS = tuple(np.linspace(1.0, 0.7, 11))  # of the frequency; below 0.7 a strand no longer moves as its file says
@@ -51,7 +51,7 @@ def match_swing(
     def slowed(factors) -> HairRig:
         rows = list(rig.chains)
         for c, factor in zip(chosen, factors, strict=True):
-            rows[c] = replace(rows[c], rod=replace(bases[c], frequency=bases[c].frequency * float(factor)))
+            rows[c] = replace(rows[c], rod=at_frequency(bases[c], bases[c].frequency * float(factor)))
         return replace(rig, chains=tuple(rows))
 
     every = (*seen, *unseen)

@@ -12,7 +12,7 @@ from ..hair import Chain, HairRig
 from ..motion.carried import carry
 from ..motion.turn import MOTIONS, carrying_node
 from ..rig.fitted import owner
-from ..rig.parameters import rod_parameters
+from ..rig.parameters import ROD_DECAY, at_frequency, rod_parameters
 from ..sim.crowd import Crowd
 from ..sim.pose import apply_hair
 from .stretch import Blend, moved_nodes, unique_edges
@@ -26,6 +26,11 @@ EDGES = 4000  # of the mesh that are looked at while searching, the longest ones
 LEAST_SWING = 5.0  # mm: a motion that moves the strand less says nothing about it
 KEEP_SWING = 0.97  # of the first swing; a profile that swings less pays for it
 SOFTEST, STIFFEST = 0.2, 5.0  # bounds of the profile against its start: a kink is no profile
+SLOWEST, FASTEST = 0.6, 1.4  # bounds of the frequency against its start, where a swing is wanted
+CALMEST, DRAGGED = 1.0, 2.0  # most damping, and most air drag of the tip over the root
+MARGIN = 0.015  # the search aims so much beyond the swing that is wanted
+PACES = (0.12, 0.2, 0.1, 0.3)  # first steps of log frequency, log damping, air, and air drag of the tip
+NARROW = 10.0  # what a share of the swing that is missing costs, as a factor
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,8 @@ def _swings(trace: Trace) -> np.ndarray:
 
 
 def with_profile(chain: Chain, base, x: np.ndarray) -> Chain:
-    """The chain with the rod's numbers moved by x (J + 2,): log profile, log root share, softness."""
+    """The chain with the rod's numbers moved by x (J + 2,): log profile, log root share, softness; and where there are
+    four more, by log frequency, log damping, air and air drag of the tip."""
     count = len(chain)
     factor = np.clip(np.exp(x[:count] - x[:count].mean()), SOFTEST, STIFFEST)
     rod = replace(
@@ -154,6 +160,13 @@ def with_profile(chain: Chain, base, x: np.ndarray) -> Chain:
         root_share=float(np.clip(base.root_share * np.exp(x[count]), 0.003, 0.3)),
         softness=float(np.clip(base.softness + x[count + 1], 0.8, 2.6)),
     )
+    if len(x) > count + 2:
+        pace, calm, air, tip = x[count + 2 :]
+        frequency = base.frequency * float(np.clip(np.exp(pace), SLOWEST, FASTEST))
+        least = ROD_DECAY / (2.0 * np.pi * frequency)  # or it swings on for longer than any strand should
+        damping = max(least, min(base.damping * float(np.exp(calm)), CALMEST))
+        air, tip = float(np.clip(base.air + air, 0.0, 1.0)), float(np.clip(base.air_tip + tip, 0.0, DRAGGED))
+        rod = replace(at_frequency(rod, frequency), damping=damping, air=air, air_tip=tip)
     return replace(chain, rod=rod)
 
 
@@ -164,12 +177,18 @@ def tune_profile(
     chains: Sequence[int] | None = None,
     seen: Sequence[str] = SEEN,
     unseen: Sequence[str] = UNSEEN,
+    swing: float | None = None,
     generations: int = 10,
     candidates: int = 10,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Tuning:
     """The rod profile of each chain under which the mesh stretches least per swing, frequency and damping kept.
+
+    swing: a share of the spring bone's swing that the rod should have at least in every motion, the unseen ones, too.
+    Frequency, damping and air drag are then searched as well, and the swing of the unseen motions takes part, but never
+    how much they stretch the mesh. Where the start swings less than wanted, the swing decides in place of the check;
+    `before` and `after` tell what the unseen motions say.
 
     An evolution strategy: each generation plays `candidates` rigs in all `seen` motions at once, and each chain judges
     its own profile by its own edges. Then the motions in `unseen`, which took no part, are played with the first and
@@ -192,10 +211,26 @@ def tune_profile(
         played = play(avatar, rigs, motions, rate)
         return [{m: by.figures(played[m][k][0], played[m][k][1][chosen]) for m in motions} for k in range(len(rigs))]
 
-    sizes = [len(rig.chains[c]) + 2 for c in chosen]
+    every = (*seen, *unseen)
+    sizes = [len(rig.chains[c]) + (2 if swing is None else 6) for c in chosen]
     means, deviations = [np.zeros(n) for n in sizes], [0.35 * np.ones(n) for n in sizes]
-    first = judged([made(means)], seen, mesh)[0]
-    best = [(_score([first[m][k] for m in seen], None), np.zeros(n)) for k, n in enumerate(sizes)]
+    wanted = _wanted_swings(avatar, rig, chosen, every, swing)
+    if swing is not None:
+        for d in deviations:
+            d[-4:] = PACES
+
+    def missing(figures, k: int, margin: float = 0.0) -> float:
+        rows = [(figures[m][k].swing_mm, w[k] * (1.0 + margin)) for m, w in wanted.items() if w[k] >= LEAST_SWING]
+        return sum(max(0.0, 1.0 - has / wants) for has, wants in rows)
+
+    def scores(figures, k: int, start) -> float:
+        value = _score([figures[m][k] for m in seen], start and [start[m][k] for m in seen])
+        return value * (1.0 + NARROW * missing(figures, k, MARGIN))
+
+    played = seen if swing is None else every
+    first = judged([made(means)], played, mesh)[0]
+    start = first if swing is None else None
+    best = [(scores(first, k, None), np.zeros(n)) for k, n in enumerate(sizes)]
     for generation in range(generations):
         if progress:
             progress(generation, generations)
@@ -203,10 +238,9 @@ def tune_profile(
             [m + d * random.normal(size=len(m)) for m, d in zip(means, deviations, strict=True)]
             for _ in range(candidates)
         ]
-        figures = judged([made(x) for x in xs], seen, mesh)
+        figures = judged([made(x) for x in xs], played, mesh)
         for k in range(len(chosen)):
-            start = [first[m][k] for m in seen]
-            rows = [(_score([f[m][k] for m in seen], start), xs[i][k]) for i, f in enumerate(figures)]
+            rows = [(scores(f, k, start), xs[i][k]) for i, f in enumerate(figures)]
             rows = sorted([*rows, best[k]], key=lambda row: row[0])
             elite = np.array([x for _, x in rows[: max(2, candidates // 3)]])
             share = np.log(len(elite) + 0.5) - np.log(np.arange(1, len(elite) + 1))
@@ -214,23 +248,36 @@ def tune_profile(
             deviations[k] = 0.9 * np.sqrt(0.6 * deviations[k] ** 2 + 0.4 * np.mean((elite - means[k]) ** 2, axis=0))
             means[k], best[k] = moved, rows[0]
     found = [x for _, x in best]
-    every = (*seen, *unseen)
     tries = [made([s * x for x in found]) for s in (1.0, 0.5, 0.0)]
     one, half, none = judged(tries, every, full, rate=30)
     final, after, kept = [], {m: [] for m in every}, []
     for k in range(len(chosen)):
-        start = _score([none[m][k] for m in unseen], None)
+        unmoved = _score([none[m][k] for m in unseen], None)
+        narrow = missing(none, k) > 0.0
+        widest = min(missing(figures, k) for figures in (one, half, none))
         for share, figures in ((1.0, one), (0.5, half), (0.0, none)):
-            if share == 0.0 or _score([figures[m][k] for m in unseen], None) <= 1.01 * start:
+            if narrow and missing(figures, k) <= widest:
+                break
+            if share == 0.0 or (not narrow and _score([figures[m][k] for m in unseen], None) <= 1.01 * unmoved):
                 break
         final.append(share * found[k])
         kept.append(share > 0.0)
         for m in every:
             after[m].append(figures[m][k])
-    count = (generations * candidates + 1) * len(seen) + 3 * len(every)
+    count = (generations * candidates + 1) * len(played) + 3 * len(every)
     return Tuning(
         with_own_avatar(made(final)), tuple(chosen), tuple(seen), tuple(unseen), none, after, count, tuple(kept)
     )
+
+
+def _wanted_swings(avatar: Avatar, rig: HairRig, chosen, motions, swing: float | None) -> dict[str, np.ndarray]:
+    """Motion -> (C,) mm that each chosen chain should swing, a share of its spring bone's; empty without one."""
+    if swing is None:
+        return {}
+    if not 0.0 < swing <= 1.0:
+        raise ValueError(f"tune_profile: swing is {swing}, wanted more than 0, at most 1")
+    played = play(avatar, [rig], motions, solver="spring-bone")
+    return {m: swing * rows[0][1][chosen] for m, rows in played.items()}
 
 
 def with_own_avatar(rig: HairRig) -> HairRig:

@@ -9,6 +9,8 @@ because they bend their mesh in one or two places. The constants marked "chosen"
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..avatar.skeleton import Skeleton
@@ -116,3 +118,11 @@ def rod_parameters(chain: Chain, skeleton: Skeleton) -> RodParameters:
         profile=np.sqrt(relative_stiffness(chain)),
         gravity=gravity(chain, w * w * float(lengths.sum()) / ROD_REACH),
     )
+
+
+def at_frequency(rod: RodParameters, frequency: float) -> RodParameters:
+    """The rod at another frequency in Hz. Gravity goes with its square, up to the earth's, so that a tilted strand
+    falls back by the same share."""
+    size = float(np.linalg.norm(rod.gravity))
+    scale = min((frequency / rod.frequency) ** 2, max(EARTH, size) / max(size, 1e-9))
+    return replace(rod, frequency=frequency, gravity=scale * rod.gravity)
