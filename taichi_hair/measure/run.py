@@ -17,6 +17,7 @@ from ..rig.fitted import owner
 from ..sim.backend import current
 from ..sim.crowd import Crowd
 from ..sim.pose import apply_hair
+from ..sim.settling import begins_elsewhere
 from ..version import __version__
 from . import motion as strands
 from .contact import swept_contact
@@ -44,7 +45,8 @@ class Recording:
 def record(avatar: Avatar, rig: HairRig, motion: Motion, seconds: float, crowd: Crowd) -> Recording:
     """Play a motion on a new member of a crowd, and take it out again.
 
-    The first updates compile the kernels; they are run before the clock is read, and the hair starts anew after them.
+    The first updates compile the kernels; they are run before the clock is read, and the hair starts anew after them,
+    settled where the motion does not begin in the rest pose.
     """
     avatar = owner(avatar, rig)
     motion = carry(motion, avatar.skeleton)
@@ -52,6 +54,8 @@ def record(avatar: Avatar, rig: HairRig, motion: Motion, seconds: float, crowd: 
     for _ in range(4):
         crowd.advance(FRAME)
     crowd.reset(member)
+    if begins_elsewhere(motion, avatar.skeleton):
+        crowd.settle(member)
     samples = round(seconds * SAMPLES) + 1
     t = np.arange(samples) / SAMPLES
     positions, roots, update = [], [], []

@@ -23,6 +23,7 @@ from .playing import Playing
 from .quick import launch
 from .reading import Readers
 from .roster import Roster
+from .settling import settle
 from .solvers.kinds import CONTACTS, SOLVERS
 from .solvers.step import carry_frozen, run_frame, run_phases
 from .start import give_back, placements, release, start
@@ -207,6 +208,27 @@ class Crowd(Levels, Readers):
             m.start_tick = m.since = self.clock.ticks
             m.phase = m.owed = m.played = 0
         self._start(members)
+
+    def settle(self, ids=None, seconds: float = 3.0) -> None:
+        """Let the hair of members at level "full" come to rest on the pose that their bodies hold: `seconds` of
+        standing still, of which the crowd's clock and its other members know nothing.
+
+        A clip that begins in a pose where the rest shape lies inside the body needs it, or contact throws the hair out
+        in the first ticks. Costs as much as `seconds` of simulation.
+        """
+        if not 0.0 < seconds <= 60.0:
+            raise ValueError(f"settle: found {seconds} seconds, wanted more than 0 and at most 60")
+        aside = Crowd(
+            self.solver,
+            rate=self.clock.rate,
+            contact=self.contact,
+            sag_free=self.sag_free,
+            keep_overlap=self.keep_overlap,
+            bone_length=self.bone_length,
+            phases=self.phases,
+        )
+        settle(self, self._wanted(ids), seconds, aside)
+        aside.remove(aside.ids)
 
     def teleport(self, ids, at: np.ndarray | None = None) -> None:
         """Announce a jump: in the next tick the hair is carried rigidly. `at` moves the members as in `add`."""

@@ -7,27 +7,36 @@ import numpy as np
 from ..avatar.avatar import Avatar
 from ..motion.body import Motion
 from ..sim.crowd import Crowd
+from ..sim.settling import begins_elsewhere
 
 
 class CrowdStepper:
-    """Plays a motion again and again; a motion that ends starts anew with its hair where it is."""
+    """Plays a motion again and again: one that goes round as it does, one that ends anew with hair at rest."""
 
     def __init__(self, avatar: Avatar, motion: Motion, solver: str = "rod") -> None:
         self.avatar, self.motion = avatar, motion
+        self._round = getattr(motion, "loop", None) is True
+        self._elsewhere = begins_elsewhere(motion, avatar.skeleton)
         self.set_solver(solver)
 
     def set_solver(self, name: str) -> None:
         """Another solver, from the start of the motion."""
         self._crowd = Crowd(solver=name)
         self._id = int(self._crowd.add(self.avatar, motion=self.motion)[0])
+        self._settle()
 
     def restart(self) -> None:
         """Back to the start of the motion, with hair at rest."""
         self._crowd.reset(self._id)
+        self._settle()
 
     def step(self, dt: float) -> np.ndarray:
         """(1, N, 4, 4) world matrices dt seconds later."""
-        if self._crowd.elapsed(self._id) + dt >= self.motion.seconds:
-            self._crowd.reset(self._id)
+        if not self._round and self._crowd.elapsed(self._id) + dt >= self.motion.seconds:
+            self.restart()
         self._crowd.advance(dt)
         return self._crowd.pose(self._id)[None]
+
+    def _settle(self) -> None:
+        if self._elsewhere:
+            self._crowd.settle(self._id)
