@@ -22,7 +22,7 @@ LEAST_SIDE = 0.2  # and so is a push that goes along the segment but for this sh
 TRIES = 4  # corrections of such a contact before it is handed on
 HANDED = 1e-5  # metres; less is not handed on
 LOOKS = 1 + (TURNS + 1) * MOST_STEPS
-PASSES = 6  # root to tip; after the first only where a segment handed something on
+PASSES = 16  # root to tip; after the first only where a segment handed something on
 
 
 @ti.func
