@@ -291,3 +291,18 @@ def test_interpolated_positions_lie_between_the_last_two_ticks():
     assert crowd.positions(ids).tobytes() == after.tobytes()
     assert np.abs(middle - 0.5 * (before + after)).max() < 1e-3
     assert np.abs(middle - after).max() > 1e-4
+
+
+def test_avatars_that_come_one_by_one_begin_each_on_its_own_pose():
+    avatar = strand()
+    turn, other = HeadTurn(avatar), HeadTurn(avatar)
+    sideways = np.eye(4)
+    sideways[:3, :3] = rotations.to_matrix(rotations.from_axis_angle([0.0, 1.0, 0.0], np.array(1.0)))
+    ways = [{"motion": turn}, {"motion": turn, "phase": 1.3}, {"motion": other, "phase": 1.3}]
+    ways += [{"motion": turn, "phase": 1.3, "at": sideways}, {"motion": turn}, {}]
+    crowd = Crowd("rod")
+    found = [crowd.positions(crowd.add(avatar, **way)) for way in ways]
+    for way, points in zip(ways, found, strict=True):
+        alone = Crowd("rod")
+        assert np.array_equal(points, alone.positions(alone.add(avatar, **way)))
+    assert not np.allclose(found[0], found[1]) and not np.allclose(found[1], found[3])

@@ -40,6 +40,7 @@ def write_pilots(
     clip: ti.template(), pilot: ti.types.ndarray(), place: ti.types.ndarray(), columns: ti.types.ndarray()
 ):
     """Columns of members that play clips = what the host says, pilot (M, PILOT_ROWS) and place (M, PLACE_ROWS)."""
+    ti.loop_config(serialize=True)  # a few numbers each
     for m in range(columns.shape[0]):
         for r in range(pilot.shape[1]):
             clip.pilot[r, columns[m]] = pilot[m, r]

@@ -22,6 +22,11 @@ from .ticks import Clock
 SERIAL_MEMBERS = 100  # below it, waking a second CPU thread to pose them costs more than it saves
 
 
+def _key(kind: Kind, source: Motion | None) -> tuple[int, int, int]:
+    """What a motion of a kind is kept under; `source`: what the caller named it by."""
+    return id(kind.avatar), id(kind.rig), 0 if source is None else id(source)
+
+
 class Playing:
     """The bodies of a crowd: what each plays, and the anchors and colliders of a launch."""
 
@@ -65,7 +70,10 @@ class Playing:
         for m in members.values():
             skeleton = m.kind.avatar.skeleton
             if id(skeleton) not in carried:
-                carried[id(skeleton)] = carry(motion or Still(skeleton, seconds=self.clock.tick), skeleton)
+                known = self.baked.get(_key(m.kind, motion))
+                if known is None:
+                    own = carry(motion or Still(skeleton, seconds=self.clock.tick), skeleton)
+                carried[id(skeleton)] = own if known is None else known.motion
         phases = np.broadcast_to(np.asarray(phase, dtype=np.float64), (len(members),))
         speeds = np.broadcast_to(np.asarray(speed, dtype=np.float64), (len(members),))
         if not (np.isfinite(phases).all() and (speeds >= 0.0).all() and (speeds <= FASTEST).all()):
@@ -96,7 +104,7 @@ class Playing:
         """The motion as the device keeps it; None where it cannot. `source`: what the caller named it by."""
         if not kind.constants.anchors or not Baked.possible(motion, self.clock.rate):
             return None
-        key = (id(kind.avatar), id(kind.rig), 0 if source is None else id(source))
+        key = _key(kind, source)
         if key not in self.baked:
             baked = Baked(kind, motion, self.clock.rate)
             if not baked.finite():

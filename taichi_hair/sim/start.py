@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 
 from .launch import rest_state
 from .member import Kind, Member
 from .storage import Storage, begin
+
+_kept: weakref.WeakKeyDictionary[Kind, tuple] = weakref.WeakKeyDictionary()
 
 
 def start(storage: Storage, members: list[Member], tick: int) -> None:
@@ -25,22 +29,30 @@ def start(storage: Storage, members: list[Member], tick: int) -> None:
 def _start_alike(storage: Storage, members: list[Member], tick: int) -> None:
     """The same for members of one kind on one pose."""
     kind = members[0].run
-    c = kind.constants
-    before = members[0].before(tick)
-    joint, chain = rest_state(c.joint, c.chain, c.chain_anchor, before)
-    attach = before.rotation[0].T if c.anchors else np.zeros((4, 0))
     at = [(m.joint, m.slot, m.anchor, m.collider) for m in members]
-    begin(
-        storage.state,
-        np.ascontiguousarray(joint, dtype=np.float32),
-        np.ascontiguousarray(chain, dtype=np.float32),
-        np.ascontiguousarray(attach, dtype=np.float32),
-        np.stack([c.chain_anchor, c.order, c.chain_colliders]).astype(np.int32),
-        np.array(at, dtype=np.int32),
-        kind.column,
-    )
+    begin(storage.state, *_rest(members[0], tick), np.array(at, dtype=np.int32), kind.column)
     for m in members:
         m.teleported = False
+
+
+def _rest(member: Member, tick: int) -> tuple[np.ndarray, ...]:
+    """Joints, chains, attach nodes and plan of a member's kind on its pose, as `begin` takes them. The last ones of a
+    kind are kept: avatars that come one by one mostly begin alike."""
+    kind, clip = member.run, member.clip
+    member.count(tick)
+    at = (member.phase, member.placement[:3, :3].tobytes())
+    kept = _kept.get(kind)
+    if clip is not None and kept is not None and kept[0]() is clip and kept[1] == at:
+        return kept[2]
+    c = kind.constants
+    before = member.before(tick)
+    joint, chain = rest_state(c.joint, c.chain, c.chain_anchor, before)
+    attach = before.rotation[0].T if c.anchors else np.zeros((4, 0))
+    numbers = tuple(np.ascontiguousarray(v, dtype=np.float32) for v in (joint, chain, attach))
+    out = (*numbers, np.stack([c.chain_anchor, c.order, c.chain_colliders]).astype(np.int32))
+    if clip is not None:
+        _kept[kind] = weakref.ref(clip), at, out
+    return out
 
 
 def give_back(storage: Storage, member: Member) -> None:

@@ -84,6 +84,7 @@ def begin(
     """Members of one kind on one pose in their columns: `starts` (M, 4) has the first of joints, slots, anchors and
     colliders, `plan` (3, C) each chain's anchor, the chains family after family, and each chain's first collider,
     `model` the first of the kind."""
+    ti.loop_config(serialize=True)  # one member comes more often than a thousand
     for m in range(starts.shape[0]):
         for r in range(joint.shape[0]):
             for k in range(joint.shape[1]):
