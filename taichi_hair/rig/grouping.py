@@ -16,6 +16,7 @@ from .weights import along_chain, limited, spread
 SAME_PATH = 0.42  # head radii: locks whose guides are nearer than this on the average follow the same path ...
 BESIDE = 0.6  # ... or nearer than this times their mean width: strands of one bundle
 MEET = 0.25  # head radii within which the guides of a bundle come together somewhere
+CLOSER = 0.6  # of that: a second grouping, taken where it fits the budget and sample poses stretch less with it
 TIED_SHARE = 0.5  # what the distance of such guides counts
 LEAST_SURE = 0.3  # confidence below which a lock gets no chain
 SIDE = 0.4  # head radii from the middle plane from which a lock is of the left or of the right
@@ -24,8 +25,9 @@ FEWEST = 2
 BLEND = 0.25  # head radii over which neighbouring locks of a fused mesh go over into each other
 
 
-def group(pieces: list, head: Head, most: int) -> list[list]:
-    """Pieces in groups of one path each, at most `most` groups; a left lock never goes with a right one."""
+def group(pieces: list, head: Head, most: int, near: float = 1.0) -> list[list]:
+    """Pieces in groups of one path each, at most `most` groups; a left lock never goes with a right one. Paths of
+    separate pieces of mesh are the same within a share `near` of the usual reach."""
     if len(pieces) == 1:
         return [list(pieces)]
     share = np.linspace(0.0, 1.0, 9)
@@ -47,8 +49,10 @@ def group(pieces: list, head: Head, most: int) -> list[list]:
     widths = np.array([p.width for p in pieces])
     bundle = np.maximum(SAME_PATH * head.radius, BESIDE * 0.5 * (widths[:, None] + widths[None]))
     away = away / bundle + 1e3 * apart
-    tree = linkage(squareform(away, checks=False), "average")
-    label = fcluster(tree, 1.0, "distance")
+    islands = np.array([p.island for p in pieces])
+    fused = islands[:, None] == islands[None]  # what is one piece of mesh stays together as long: apart it would tear
+    tree = linkage(squareform(np.where(fused, near, 1.0) * away, checks=False), "average")
+    label = fcluster(tree, near, "distance")
     if label.max() > most:
         label = fcluster(tree, max(most, 2), "maxclust")
     groups: dict[int, list] = {}

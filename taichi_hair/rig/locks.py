@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from .branches import branch_labels, split_wide
 from .fitted import Refusal
-from .grouping import group, plan_of
+from .grouping import CLOSER, group, plan_of
 from .pieces import Piece, levelled, measured, rooted
 from .roots import Head
 from .strand import Plan
@@ -191,7 +191,8 @@ def _place(points: np.ndarray) -> str:
 
 def fit_style(surface: Surface, head: Head, joints: int, most: int, name: str) -> tuple[Plan, ...]:
     """Plans for a whole hairstyle of at most `most` chains with at most `joints` joints each: with roots where the hair
-    leaves the head, and, where that is another, with level roots."""
+    leaves the head, and, where that is another, with level roots; each with more chains, too, where the budget has room
+    for locks that are farther apart than others on one path."""
     nothing = np.ones((len(surface.points), 1))
     whole = loose_quads(surface)
     every = np.ones(len(surface.points), dtype=bool)
@@ -210,6 +211,8 @@ def fit_style(surface: Surface, head: Head, joints: int, most: int, name: str) -
     level, from_there = levelled(surface, head, graph, pieces, distance)
     for own, along in ((pieces, distance), (level, from_there)):
         if not plans or own is not pieces:
-            groups = group(own, head, most)
+            groups, closer = group(own, head, most), group(own, head, most, CLOSER)
             plans.append(plan_of(surface, head, groups, along, joints, name, tuple(refused)))
+            if len(groups) < len(closer) <= most:
+                plans.append(plan_of(surface, head, closer, along, joints, name, tuple(refused)))
     return tuple(plans)
