@@ -73,10 +73,10 @@ def table_of(title: str, avatar, rows, motions=TABLE_MOTIONS, contact=False) -> 
     return found
 
 
-def best_of(avatar, rig, generations: int):
-    """Weights refined on simulated poses, the profile tuned, weights refined again on its poses: (reweighed, tuned)."""
-    reweighed = refine_weights(avatar, rig)
-    tuned = tune_profile(avatar, reweighed, generations=generations)
+def best_of(avatar, rig, generations: int, contact=False):
+    """Weights refined on simulated poses, and the profile tuned: (reweighed, tuned)."""
+    reweighed = refine_weights(avatar, rig, contact=contact)
+    tuned = tune_profile(avatar, reweighed, generations=generations, contact=contact)
     return reweighed, tuned
 
 
@@ -127,7 +127,8 @@ def hairstyle(avatar, meshes, name: str, generations: int, joints=6) -> dict:
     artist = in_world(avatar.hair)
     gone = {c.name for c in avatar.hair.chains} - {c.name for c in fitted.chains}
     old = [i for i, c in enumerate(artist.chains) if c.name in gone]
-    reweighed, tuned = best_of(avatar, fitted, generations)
+    reweighed, tuned = best_of(avatar, fitted, generations, contact=True)
+    both = refine_weights(avatar, tuned.rig, contact=True)
     c = list(fitted.fitted)
     every = ("spring-bone", "arc", "rod")
     rows = [
@@ -135,6 +136,7 @@ def hairstyle(avatar, meshes, name: str, generations: int, joints=6) -> dict:
         ("fitted, refined", fitted, c, every),
         ("+ on the rod's poses", reweighed, c, ("rod",)),
         ("+ profile tuned", tuned.rig, c, ("rod",)),
+        ("+ weights on its poses", both, c, ("rod",)),
     ]
     title = f"{name}: {len(old)} artist chains, {len(c)} fitted; contact on"
     found = table_of(title, avatar, rows, contact=True)

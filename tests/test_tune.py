@@ -108,6 +108,19 @@ def test_weights_refined_on_the_rods_poses(tail):
         refine_weights(avatar, HairRig())
 
 
+def test_weights_refined_with_contact_stretch_less_where_hair_meets_the_body(assets):
+    """In the turn the tails are caught by arms that stretch out to the sides."""
+    avatar = load(assets / "unity-chan" / "unitychan.vrm")
+    rig = fit_hair(avatar, ["tail", "hair_accce", "tail_bottom"], joints=7, chains="auto")
+    chosen, found = list(rig.fitted), []
+    for contact in (False, True):
+        better = refine_weights(avatar, rig, motions=("turn",), contact=contact)
+        poses, swings = play(better.avatar, [better], ("turn",), contact=True)["turn"][0]
+        figures = ChainMesh(better.avatar, better, chosen, most=1 << 30).figures(poses, swings[chosen])
+        found.append(np.mean([f.p99 for f in figures]))
+    assert found[1] < 0.7 * found[0], found
+
+
 def test_swing_is_matched_to_the_spring_bone(tail):
     """Sideways the rod of this strand swings 0.7 times as wide as its spring bone."""
     avatar, rig = tail

@@ -20,16 +20,22 @@ WIDE = 0.6  # swing over length of a further set of sample poses, for motions wi
 
 
 def refine_weights(
-    avatar: Avatar, rig: FittedRig, motions: Sequence[str] = SEEN, rounds: int = ROUNDS, wide: bool = True
+    avatar: Avatar,
+    rig: FittedRig,
+    motions: Sequence[str] = SEEN,
+    rounds: int = ROUNDS,
+    wide: bool = True,
+    contact: bool = False,
 ) -> FittedRig:
-    """The rig with weights that stretch less over poses of these motions under the rod, and over sample poses.
+    """The rig with weights that stretch less over poses of these motions under the rod, and over sample poses;
+    with `contact` the hair meets its colliders in those motions.
 
     Chains, their settings and the band at the root stay. `refinement` of the result has the figures on those poses.
     """
     if not isinstance(rig, FittedRig) or "plan" not in rig.table:
         raise ValueError("refine_weights: the rig was not made by fit_hair, wanted a FittedRig")
     surface, plan = rig.table["surface"], rig.table["plan"]
-    moves = [_moves(rig, poses) for poses in _poses(rig, motions)]
+    moves = [_moves(rig, poses) for poses in _poses(rig, motions, contact)]
     places = [strand.places for strand in plan.strands]
     moves.append(joint_moves(places, [sample_ends(p) for p in places]))
     if wide:
@@ -57,12 +63,12 @@ def with_weights(rig: FittedRig, weights: np.ndarray, report: Refinement | None 
     )
 
 
-def _poses(rig: FittedRig, motions: Sequence[str]) -> list[np.ndarray]:
+def _poses(rig: FittedRig, motions: Sequence[str], contact: bool) -> list[np.ndarray]:
     """Of each motion the poses (S, N, 4, 4) in which the new chains differ most from each other."""
     joints = np.concatenate([rig.chains[c].joints for c in rig.fitted])
     node = rig.table["node"]
     found = []
-    for rows in play(rig.avatar, [rig], motions).values():
+    for rows in play(rig.avatar, [rig], motions, contact=contact).values():
         poses = rows[0][0]
         head = poses[:, node] if node >= 0 else np.eye(4)[None]
         local = (np.linalg.inv(head)[:, None] @ poses[:, joints])[:, :, :3, :3].reshape(len(poses), -1)

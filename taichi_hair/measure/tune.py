@@ -112,9 +112,16 @@ class ChainMesh:
         return found
 
 
-def play(avatar: Avatar, rigs: Sequence[HairRig], motions: Sequence[str], rate: int = RATE, solver: str = "rod"):
-    """Every rig in every motion, in one crowd without contact: {motion: [(poses (T, N, 4, 4), swings) per rig]}."""
-    crowd, members, kinds = Crowd(solver=solver, contact="off"), {}, {}
+def play(
+    avatar: Avatar,
+    rigs: Sequence[HairRig],
+    motions: Sequence[str],
+    rate: int = RATE,
+    solver: str = "rod",
+    contact: bool = False,
+):
+    """Every rig in every motion, in one crowd: {motion: [(poses (T, N, 4, 4), swings) per rig]}."""
+    crowd, members, kinds = Crowd(solver=solver, contact=None if contact else "off"), {}, {}
     for name in motions:
         kinds[name] = carry(MOTIONS[name](avatar, seconds=SECONDS), avatar.skeleton)
         members[name] = [int(crowd.add(avatar, rig, motion=kinds[name])[0]) for rig in rigs]
@@ -178,6 +185,7 @@ def tune_profile(
     seen: Sequence[str] = SEEN,
     unseen: Sequence[str] = UNSEEN,
     swing: float | None = None,
+    contact: bool = False,
     generations: int = 10,
     candidates: int = 10,
     seed: int = 0,
@@ -193,6 +201,7 @@ def tune_profile(
     An evolution strategy: each generation plays `candidates` rigs in all `seen` motions at once, and each chain judges
     its own profile by its own edges. Then the motions in `unseen`, which took no part, are played with the first and
     the found profiles: where a chain is worse there by more than a hundredth, half the change is tried, then none.
+    contact: let the hair meet its colliders while searching, which takes longer.
     chains: by default those a fitter made, else all that the head carries.
     """
     avatar = owner(avatar, rig)
@@ -208,13 +217,13 @@ def tune_profile(
         return replace(rig, chains=tuple(rows))
 
     def judged(rigs, motions, by, rate=RATE):
-        played = play(avatar, rigs, motions, rate)
+        played = play(avatar, rigs, motions, rate, contact=contact)
         return [{m: by.figures(played[m][k][0], played[m][k][1][chosen]) for m in motions} for k in range(len(rigs))]
 
     every = (*seen, *unseen)
     sizes = [len(rig.chains[c]) + (2 if swing is None else 6) for c in chosen]
     means, deviations = [np.zeros(n) for n in sizes], [0.35 * np.ones(n) for n in sizes]
-    wanted = _wanted_swings(avatar, rig, chosen, every, swing)
+    wanted = _wanted_swings(avatar, rig, chosen, every, swing, contact)
     if swing is not None:
         for d in deviations:
             d[-4:] = PACES
@@ -270,13 +279,15 @@ def tune_profile(
     )
 
 
-def _wanted_swings(avatar: Avatar, rig: HairRig, chosen, motions, swing: float | None) -> dict[str, np.ndarray]:
+def _wanted_swings(
+    avatar: Avatar, rig: HairRig, chosen, motions, swing: float | None, contact: bool
+) -> dict[str, np.ndarray]:
     """Motion -> (C,) mm that each chosen chain should swing, a share of its spring bone's; empty without one."""
     if swing is None:
         return {}
     if not 0.0 < swing <= 1.0:
         raise ValueError(f"tune_profile: swing is {swing}, wanted more than 0, at most 1")
-    played = play(avatar, [rig], motions, solver="spring-bone")
+    played = play(avatar, [rig], motions, solver="spring-bone", contact=contact)
     return {m: swing * rows[0][1][chosen] for m, rows in played.items()}
 
 
