@@ -200,7 +200,10 @@ def _progress() -> Progress:
 def _write_whole(path: Path, write) -> None:
     """Let `write(file)` fill a file; it appears under its name only when it is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as problem:
+        raise UsageError(f"{path}: the folder cannot be written ({problem.strerror}), wanted a writable one") from None
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)

@@ -78,6 +78,23 @@ def test_an_unknown_backend_is_named(capsys):
     message = refused(capsys, "measure", "ponytail", "--backend", "opengl")
     assert "'opengl' is unknown" in message
     assert "vulkan" in message
+    assert "'opengl' is unknown" in refused(capsys, "bench", "--quick", "--backend", "opengl")
+
+
+def test_a_plot_that_cannot_be_written_is_refused_before_anything_is_measured(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert "ends in .png" in refused(capsys, "bench", "--backend", "cpu", "--plot", str(tmp_path / "bench.doc"))
+    assert "no folder" in refused(capsys, "bench", "--backend", "cpu", "--plot", str(tmp_path / "none" / "bench.png"))
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_file_that_was_asked_for(capsys, tmp_path, monkeypatch):
+    def denied(**_):
+        raise PermissionError(13, "Permission denied", "/made/up/name")
+
+    monkeypatch.setattr(cli.tempfile, "mkstemp", denied)
+    target = tmp_path / "trace.npz"
+    message = refused(capsys, "simulate", "ponytail", "--seconds", "0.1", "--backend", "cpu", "-o", str(target))
+    assert str(target) in message and "Permission denied" in message and "made/up" not in message
 
 
 @pytest.mark.parametrize(

@@ -339,7 +339,17 @@ def run(args) -> int:
     from rich.console import Console
     from rich.table import Table
 
+    from ..sim.backend import init
+    from .bench_plot import require_plot
+
     err = Console(stderr=True)
+    try:  # before minutes of measuring
+        if args.plot:
+            require_plot(args.plot)
+        init(args.backend)
+    except ValueError as problem:
+        err.print(f"taichi-hair: {problem}", style="red", markup=False, highlight=False, soft_wrap=True)
+        return 2
     with err.status("measuring") as status:
         result = bench(args.backend, quick=args.quick, peer=args.peer, say=status.update)
     if args.plot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 PEER, REFERENCE = "three-vrm", "C reference, 8 lanes"
@@ -21,12 +22,24 @@ def sizes(result: dict) -> dict[str, list[dict]]:
     return {solver: [by[n] for n in sorted(by)] for solver, by in out.items()}
 
 
-def plot(result: dict, path) -> None:
-    """Draw it; the file's ending says how (png, webp, svg)."""
+def require_plot(path) -> None:
+    """ValueError with what is missing where a plot could not be written there."""
     try:
-        import matplotlib
+        from matplotlib.figure import Figure
     except ImportError:
         raise ValueError("bench --plot: matplotlib is not installed, wanted `pip install taichi-hair[bench]`") from None
+    path, endings = Path(path), Figure().canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in endings:
+        raise ValueError(f"bench --plot: found {str(path)!r}, wanted a name that ends in .png, .webp or .svg")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"bench --plot: found no folder {str(path.parent)!r} to write to, wanted one")
+
+
+def plot(result: dict, path) -> None:
+    """Draw it; the file's ending says how (png, webp, svg)."""
+    require_plot(path)
+    import matplotlib
+
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

@@ -110,7 +110,10 @@ def _write(path: Path, save) -> Path:
     """Writes into a neighbour of the file and moves it into place, so that no half file is ever seen."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, str(path)) from None  # not the neighbour's made-up name
     try:
         with os.fdopen(handle, "wb") as file:
             save(file)
