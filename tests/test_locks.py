@@ -266,3 +266,18 @@ def test_panels_combed_to_a_tie_are_held_on_both_sides_alike(assets):
     assert sorted(np.sign(lock.guide[-1, 0]) for lock in rig.locks) == [-1, -1, 1, 1]
     assert min(abs(lock.guide[-1, 0]) for lock in rig.locks) > 0.04
     assert rig.refinement.after.worst < 20.0
+
+
+def test_room_in_the_budget_goes_to_locks_that_are_apart_and_never_parts_a_tail(assets, monkeypatch):
+    """Six locks of this style's sides run several centimetres apart; the ponytail is one bundle of many."""
+    from taichi_hair.rig import locks
+
+    rig = fit_hair(sample("layered"), "hair", chains="auto")
+    with monkeypatch.context() as patch:
+        patch.setattr(locks, "CLOSER", 1.0)
+        fewer = fit_hair(sample("layered"), "hair", chains="auto")
+    assert len(fewer.fitted) < len(rig.fitted) <= 16
+    assert rig.refinement.after.p99 < 0.97 * fewer.refinement.after.p99
+    assert len(fit_hair(sample("layered"), "hair", chains=len(fewer.fitted)).fitted) <= len(fewer.fitted)
+    tail = load_hair(assets / "makehuman-hair" / "ponytail01.obj", assets / "makehuman-hair" / "body.obj", "dm")
+    assert len(fit_hair(tail, 0, chains="auto").fitted) == 1
