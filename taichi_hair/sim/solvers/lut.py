@@ -17,6 +17,10 @@ import numpy as np
 from ... import rotations
 
 SHAPE = (7, 6, 6)  # samples of a face along its three directions: 4 x 252 = 1,008 in all
+FACE = SHAPE[0] * SHAPE[1] * SHAPE[2]
+STEP = (SHAPE[1] * SHAPE[2], SHAPE[2], 1)  # from a sample to the next, along each direction
+HALF = tuple(0.5 * (n - 1) for n in SHAPE)  # cells from the middle to an end
+LAST = tuple(n - 2 for n in SHAPE)  # number of the last cell
 MOST_BYTES = 128 * 1024
 SHAPES = 16  # principal components, fewer where the style has many joints
 FREQUENCY, DAMPING = 0.9, 0.5  # Hz and ratio of a follower, chosen: nearest to the rod on the standard turn
@@ -222,15 +226,24 @@ def _corners(x: float, y: float, z: float, w: float) -> tuple[list[int], np.ndar
         face, u = 2, (x / z, y / z, w / z)
     else:
         face, u = 3, (x / w, y / w, z / w)
-    at = face * SHAPE[0] * SHAPE[1] * SHAPE[2]
-    parts = []
-    for value, n, step in zip(u, SHAPE, (SHAPE[1] * SHAPE[2], SHAPE[2], 1), strict=True):
-        place = (value + 1.0) * 0.5 * (n - 1)
-        cell = min(int(place), n - 2)
-        at += cell * step
-        parts.append((place - cell, step))
-    parts.sort(key=_part, reverse=True)
-    (p0, s0), (p1, s1), (p2, s2) = parts
+    # Written out: a loop and a sort over three take a microsecond longer.
+    p0, p1, p2 = (u[0] + 1.0) * HALF[0], (u[1] + 1.0) * HALF[1], (u[2] + 1.0) * HALF[2]
+    c0, c1, c2 = int(p0), int(p1), int(p2)
+    if c0 > LAST[0]:
+        c0 = LAST[0]
+    if c1 > LAST[1]:
+        c1 = LAST[1]
+    if c2 > LAST[2]:
+        c2 = LAST[2]
+    p0, p1, p2 = p0 - c0, p1 - c1, p2 - c2
+    s0, s1, s2 = STEP
+    at = face * FACE + c0 * s0 + c1 * s1 + c2
+    if p1 > p0:
+        p0, p1, s0, s1 = p1, p0, s1, s0
+    if p2 > p1:
+        p1, p2, s1, s2 = p2, p1, s2, s1
+    if p1 > p0:
+        p0, p1, s0, s1 = p1, p0, s1, s0
     weights = np.array((1.0 - p0, p0 - p1, p1 - p2, p2), dtype=np.float32)
     return [at, at + s0, at + s0 + s1, at + s0 + s1 + s2], weights
 
@@ -243,10 +256,6 @@ def _product(ax, ay, az, aw, bx, by, bz, bw) -> tuple[float, float, float, float
         aw * bz + ax * by - ay * bx + az * bw,
         aw * bw - ax * bx - ay * by - az * bz,
     )
-
-
-def _part(pair: tuple[float, int]) -> float:
-    return pair[0]
 
 
 class Follower:
