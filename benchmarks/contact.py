@@ -23,7 +23,7 @@ from taichi_hair.measure.stretch import HairMesh
 from taichi_hair.motion.clip import load_clip
 from taichi_hair.motion.retarget import retarget
 from taichi_hair.sim.pose import apply_hair
-from taichi_hair.sim.settling import begins_elsewhere
+from taichi_hair.sim.settling import settle_into
 
 CLIPS = {
     "walk": "vrma/cmu_walk.vrma",
@@ -39,8 +39,7 @@ def played(avatar, rig, motion, seconds: float, solver: str, fps: int, **options
     """Times (T,), end points (T, S, 3) and roots (T, C, 3) of every frame."""
     crowd = th.Crowd(solver, **options)
     (member,) = crowd.add(avatar, rig, motion=motion)
-    if begins_elsewhere(motion, avatar.skeleton):
-        crowd.settle(member)
+    settle_into(crowd, int(member), motion)
     ends, roots = [crowd.positions(member)[0]], [crowd.roots(member)[0]]
     for _ in range(round(seconds * fps)):
         crowd.advance(1 / fps)

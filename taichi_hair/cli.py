@@ -244,13 +244,12 @@ def _simulate(args) -> int:
     _start(args.backend)
     from .motion.turn import carrying_node
     from .sim.crowd import Crowd
-    from .sim.settling import begins_elsewhere
+    from .sim.settling import settle_into
 
     crowd = Crowd(solver=args.solver, contact=args.contact)
     rig = _rig(avatar, motion)
     ids = crowd.add(avatar, rig, motion=motion)
-    if begins_elsewhere(motion, avatar.skeleton):
-        crowd.settle(ids)
+    settle_into(crowd, int(ids[0]), motion)
     frames = round(motion.seconds * args.fps)
     t, positions = [0.0], [crowd.positions(ids)[0]]
     with _progress() as bar:

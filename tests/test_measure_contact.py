@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import taichi_hair as th
 from taichi_hair import rotations
 from taichi_hair.avatar.skeleton import Skeleton
 from taichi_hair.hair import Chain, Collider, HairRig
-from taichi_hair.measure.contact import contact
+from taichi_hair.measure.contact import contact, swept_contact
+from taichi_hair.measure.run import hair_chains
 from taichi_hair.measure.trace import Trace, rigid_hair
 from taichi_hair.rig.shapes import gap, segment_distance
+from taichi_hair.sim.crowd import Crowd
 
 X, Y, Z = np.eye(3)
 ORIGIN = np.zeros(3)
@@ -142,3 +145,12 @@ def test_without_colliders_contact_is_not_measured():
     free = rig.with_chains([Chain(**{**vars(rig.chains[0]), "colliders": ()})])
     trace = Trace(np.arange(3) / 30, ends, origins, ends, origins, turns, rig.spans)
     assert contact(trace, free, skeleton, worlds) is None
+
+
+def test_a_tail_that_is_squeezed_in_a_back_flip_is_cleared(assets):
+    avatar = th.load(assets / "unity-chan" / "unitychan.vrm")
+    rig = th.fit_colliders(avatar)
+    flip = th.retarget(th.load_clip(assets / "vrma" / "cmu_backflip.vrma"), avatar, travel="remove")
+    found = swept_contact(avatar, rig, flip, flip.seconds, Crowd("rod"), hair_chains(avatar, rig), between=1)
+    assert found.near > 1000
+    assert found.depth_mm < 1.0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from rigs import Given, sphere, strand
+from rigs import Given, avatar_of, branched, sphere, strand
 
 from taichi_hair import rotations
 from taichi_hair.avatar.avatar import Avatar
@@ -56,6 +58,20 @@ def test_settled_hair_does_not_burst_out_of_what_its_rest_shape_lies_in(solver):
     (settled,) = crowd.add(avatar, motion=motion)
     crowd.settle(settled)
     assert first_steps(crowd, settled).max() < 1e-4
+
+
+def test_a_branch_settles_with_its_trunk():
+    free = branched()
+    crowd = Crowd("rod")
+    (member,) = crowd.add(free, motion=bowed(free))
+    middle = crowd.positions(member)[0][5]
+    ball = (sphere(middle + [0.0, 0.0, 0.03], 0.06),)
+    avatar = avatar_of(free.skeleton, [replace(c, colliders=(0,)) for c in free.hair.chains], ball)
+    (member,) = crowd.add(avatar, motion=bowed(avatar))
+    crowd.settle(member, 6.0)
+    roots = crowd.roots(member)[0]
+    assert first_steps(crowd, member).max() < 1e-4
+    assert np.abs(crowd.roots(member)[0] - roots).max() < 1e-4
 
 
 def test_others_and_the_clock_know_nothing_of_it_and_it_is_the_same_in_a_crowd():

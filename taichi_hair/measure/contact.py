@@ -12,7 +12,7 @@ from ..hair import Collider, HairRig
 from ..motion.body import Frames, Motion, frames, mean_scale
 from ..rig.shapes import gap
 from ..sim.crowd import Crowd
-from ..sim.settling import begins_elsewhere
+from ..sim.settling import settle_into
 from .trace import Trace, rigid_hair
 
 DEEP = 0.001  # metres: overlaps above this are counted, as the published measurements do
@@ -89,8 +89,7 @@ def swept_contact(
     half of what the collider moves in it, since it does not start to move with the frame.
     """
     (member,) = crowd.add(avatar, rig, motion=motion)
-    if begins_elsewhere(motion, avatar.skeleton):
-        crowd.settle(member)
+    settle_into(crowd, int(member), motion)
     times, positions, roots = [], [], []  # at time 0 the hair is put on, before any contact
     start = crowd.clock.ticks
     for _ in range(round(seconds * fps)):

@@ -17,7 +17,7 @@ from ..rig.fitted import owner
 from ..sim.backend import current
 from ..sim.crowd import Crowd
 from ..sim.pose import apply_hair
-from ..sim.settling import begins_elsewhere
+from ..sim.settling import settle_into
 from ..version import __version__
 from . import motion as strands
 from .contact import swept_contact
@@ -54,8 +54,7 @@ def record(avatar: Avatar, rig: HairRig, motion: Motion, seconds: float, crowd: 
     for _ in range(4):
         crowd.advance(FRAME)
     crowd.reset(member)
-    if begins_elsewhere(motion, avatar.skeleton):
-        crowd.settle(member)
+    settle_into(crowd, int(member), motion)
     samples = round(seconds * SAMPLES) + 1
     t = np.arange(samples) / SAMPLES
     positions, roots, update = [], [], []

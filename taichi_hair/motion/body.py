@@ -29,15 +29,17 @@ class Motion(Protocol):
 
 @dataclass(frozen=True)
 class Still:
-    """The rest pose for ever."""
+    """One pose for ever: the rest pose unless another (N, 4, 4) is given."""
 
     skeleton: Skeleton
     name: str = "still"
     seconds: float = 1.0
     loop: bool = True
+    pose: np.ndarray | None = None
 
     def worlds(self, times: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(self.skeleton.rest_world, (len(times), *self.skeleton.rest_world.shape))
+        pose = self.skeleton.rest_world if self.pose is None else self.pose
+        return np.broadcast_to(pose, (len(times), *pose.shape))
 
 
 @dataclass(frozen=True, eq=False)

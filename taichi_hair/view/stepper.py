@@ -7,7 +7,7 @@ import numpy as np
 from ..avatar.avatar import Avatar
 from ..motion.body import Motion
 from ..sim.crowd import Crowd
-from ..sim.settling import begins_elsewhere
+from ..sim.settling import settle_into
 
 
 class CrowdStepper:
@@ -16,19 +16,18 @@ class CrowdStepper:
     def __init__(self, avatar: Avatar, motion: Motion, solver: str = "rod") -> None:
         self.avatar, self.motion = avatar, motion
         self._round = getattr(motion, "loop", None) is True
-        self._elsewhere = begins_elsewhere(motion, avatar.skeleton)
         self.set_solver(solver)
 
     def set_solver(self, name: str) -> None:
         """Another solver, from the start of the motion."""
         self._crowd = Crowd(solver=name)
         self._id = int(self._crowd.add(self.avatar, motion=self.motion)[0])
-        self._settle()
+        settle_into(self._crowd, self._id, self.motion)
 
     def restart(self) -> None:
         """Back to the start of the motion, with hair at rest."""
         self._crowd.reset(self._id)
-        self._settle()
+        settle_into(self._crowd, self._id, self.motion)
 
     def step(self, dt: float) -> np.ndarray:
         """(1, N, 4, 4) world matrices dt seconds later."""
@@ -36,7 +35,3 @@ class CrowdStepper:
             self.restart()
         self._crowd.advance(dt)
         return self._crowd.pose(self._id)[None]
-
-    def _settle(self) -> None:
-        if self._elsewhere:
-            self._crowd.settle(self._id)
